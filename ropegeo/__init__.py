@@ -1,0 +1,124 @@
+"""ropegeo: the geometry of rotary position embedding.
+
+The way through: a `RopeSpectrum` turns, a `Head` carries weights, a `LogitProfile` says what it scores at each
+distance, a `MarginCurve` says by how much it wins. Names below are the public API; they load on first use, so that
+`import ropegeo` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ropegeo._version import __version__
+
+if TYPE_CHECKING:
+    from ropegeo.asymptotics.bounds import dirichlet_bound, index_bound_as_printed
+    from ropegeo.construct.built import BuiltHead
+    from ropegeo.construct.files import load_head, save_head
+    from ropegeo.construct.index import index_head, token_index_head
+    from ropegeo.construct.recipe import Recipe
+    from ropegeo.construct.reflexive import reflexive_head
+    from ropegeo.construct.retrieval import retrieval_head
+    from ropegeo.construct.transformer import run_layer, run_stack
+    from ropegeo.engine.margin import MarginCurve, MarginPoint, per_input
+    from ropegeo.engine.planes import best_index_plane, best_letter_plane
+    from ropegeo.engine.routes import margin_curve
+    from ropegeo.engine.softmax import index_softmax_scale, retrieval_softmax_scale
+    from ropegeo.engine.trust import first_failing_length, tie_length
+    from ropegeo.errors import RopegeoError
+    from ropegeo.exact import ClosedForm, Enclosure, read_angle
+    from ropegeo.heads import Head, LetterProfile, LogitProfile
+    from ropegeo.spectrum import (
+        RopeSpectrum,
+        convert_projection,
+        layout_permutation,
+        load_rope,
+        preset,
+        preset_names,
+        spectrum_from_config,
+    )
+    from ropegeo.tasks import Bigram, index, reflexive, retrieval
+
+_ROOMS = {
+    "ropegeo.asymptotics.bounds": ("dirichlet_bound", "index_bound_as_printed"),
+    "ropegeo.construct.built": ("BuiltHead",),
+    "ropegeo.construct.files": ("load_head", "save_head"),
+    "ropegeo.construct.index": ("index_head", "token_index_head"),
+    "ropegeo.construct.recipe": ("Recipe",),
+    "ropegeo.construct.reflexive": ("reflexive_head",),
+    "ropegeo.construct.retrieval": ("retrieval_head",),
+    "ropegeo.construct.transformer": ("run_layer", "run_stack"),
+    "ropegeo.engine.margin": ("MarginCurve", "MarginPoint", "per_input"),
+    "ropegeo.engine.planes": ("best_index_plane", "best_letter_plane"),
+    "ropegeo.engine.routes": ("margin_curve",),
+    "ropegeo.engine.softmax": ("index_softmax_scale", "retrieval_softmax_scale"),
+    "ropegeo.engine.trust": ("first_failing_length", "tie_length"),
+    "ropegeo.errors": ("RopegeoError",),
+    "ropegeo.exact": ("ClosedForm", "Enclosure", "read_angle"),
+    "ropegeo.heads": ("Head", "LetterProfile", "LogitProfile"),
+    "ropegeo.spectrum": (
+        "RopeSpectrum",
+        "convert_projection",
+        "layout_permutation",
+        "load_rope",
+        "preset",
+        "preset_names",
+        "spectrum_from_config",
+    ),
+    "ropegeo.tasks": ("Bigram", "index", "reflexive", "retrieval"),
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [
+    "Bigram",
+    "BuiltHead",
+    "ClosedForm",
+    "Enclosure",
+    "Head",
+    "LetterProfile",
+    "LogitProfile",
+    "MarginCurve",
+    "MarginPoint",
+    "Recipe",
+    "RopeSpectrum",
+    "RopegeoError",
+    "__version__",
+    "best_index_plane",
+    "best_letter_plane",
+    "convert_projection",
+    "dirichlet_bound",
+    "first_failing_length",
+    "index",
+    "index_bound_as_printed",
+    "index_head",
+    "index_softmax_scale",
+    "layout_permutation",
+    "load_head",
+    "load_rope",
+    "margin_curve",
+    "per_input",
+    "preset",
+    "preset_names",
+    "read_angle",
+    "reflexive",
+    "reflexive_head",
+    "retrieval",
+    "retrieval_head",
+    "retrieval_softmax_scale",
+    "run_layer",
+    "run_stack",
+    "save_head",
+    "spectrum_from_config",
+    "tie_length",
+    "token_index_head",
+]
+
+
+def __getattr__(name: str) -> Any:
+    room = _ROOM_OF.get(name)
+    if room is None:
+        raise AttributeError(f"module 'ropegeo' has no attribute {name!r}")
+    return getattr(import_module(room), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""`python -m ropegeo`."""
+
+from ropegeo.cli import script
+
+script()

@@ -1,0 +1,1 @@
+"""Closed forms for how margins fall with length."""

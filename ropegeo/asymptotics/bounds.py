@@ -1,0 +1,55 @@
+"""Closed-form bounds on margins, one function each, with equation and proved scope."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from ropegeo._arrays import FloatArray
+from ropegeo.errors import InvalidInputError
+
+
+def dirichlet_bound(reach: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*shape"]:
+    """1 - cos(2 pi/(T+1)): no one-plane index head has a larger margin at reach T, whatever its angle.
+
+    Proof: of the T + 1 turns 0, alpha, .., T alpha on the circle two are within 1/(T+1) of each other (pigeonhole), so
+    some t <= T has ||t alpha|| <= 1/(T+1). It is attained by theta = 2 pi p/(T+1) with gcd(p, T+1) = 1.
+
+    Args:
+        reach: T >= 1.
+
+    Raises:
+        InvalidInputError: a reach below 1.
+
+    Accuracy: relative error below 1e-15 (sine form).
+
+    Source: MATH.md section 5 (Dirichlet 1842).
+
+    Example:
+        >>> float(dirichlet_bound(np.array(3.0)))
+        1.0
+    """
+    if np.any(reach < 1):
+        raise InvalidInputError("dirichlet_bound: needs reach >= 1")
+    bound: FloatArray = 2 * np.sin(np.pi / (reach + 1)) ** 2
+    return bound
+
+
+def index_bound_as_printed(length: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*shape"]:
+    """2 pi^2/n^2, the bound on Index(n) as Theorem 3.2 prints it.
+
+    It holds for letter queries (offset 0, T + 1 = n). For an offset near half the length only T + 1 = n - i positions
+    compete and the margin can exceed it (n = 7, offset 1, angle 1: 0.4597 against 0.4028): use `dirichlet_bound` there.
+
+    Args:
+        length: n >= 2.
+
+    Raises:
+        InvalidInputError: a length below 2.
+
+    Source: Urrutia et al., arXiv 2605.31558, Theorem 3.2; scope: MATH.md section 6.
+    """
+    if np.any(length < 2):
+        raise InvalidInputError("index_bound_as_printed: needs length >= 2")
+    bound: FloatArray = 2 * np.pi**2 / length**2
+    return bound

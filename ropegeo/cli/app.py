@@ -1,0 +1,113 @@
+"""The commands and their options. Bodies are imported when they run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ropegeo._version import __version__
+from ropegeo.cli.options import (
+    HeadOptions,
+    LengthOptions,
+    OutputOptions,
+    PlotOptions,
+    RopeOptions,
+    with_option_groups,
+)
+
+app = typer.Typer(
+    name="ropegeo",
+    help="Geometry of rotary position embedding: hand-built attention heads and their exact margins.",
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"ropegeo {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Geometry of rotary position embedding: hand-built attention heads and their exact margins."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+@with_option_groups
+def construct(
+    head: HeadOptions, rope: RopeOptions, lengths: LengthOptions, output: OutputOptions, plot: PlotOptions
+) -> None:
+    """Build a head by hand: its matrices, where it looks, and by how much it wins.
+
+    Example: ropegeo construct --mode index --offset 3
+    """
+    from ropegeo.cli.construct import run
+
+    run(head, rope, lengths, output, plot)
+
+
+@app.command()
+@with_option_groups
+def curve(
+    head: HeadOptions,
+    rope: RopeOptions,
+    lengths: LengthOptions,
+    output: OutputOptions,
+    plot: PlotOptions,
+    head_file: Annotated[str | None, typer.Option("--head", help="Head file written by 'ropegeo construct'.")] = None,
+) -> None:
+    """Margin, best and worst of a head at given lengths.
+
+    Example: ropegeo curve --mode index --angle 1 --offset 0 --lengths 1001,1e30
+    """
+    from ropegeo.cli.curve import run
+
+    run(head, rope, lengths, output, plot, head_file)
+
+
+@app.command()
+@with_option_groups
+def solve(
+    text: Annotated[str, typer.Argument(help="The input, tokens separated by spaces.")],
+    output: OutputOptions,
+    task: Annotated[str, typer.Option(help="number or letter.")] = "number",
+    attention: Annotated[str, typer.Option(help="hard or softmax (with --beta).")] = "hard",
+    beta: Annotated[float, typer.Option(help="Logit scale of the heads.")] = 1.0,
+    depth: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Layers. (default: as many as the input has hops)")
+    ] = None,
+) -> None:
+    """Solve a number or letter task with a stack of hand-built heads, and show every layer.
+
+    Example: ropegeo solve --task number "C B A 1 4 1 3 2 1"
+    """
+    from ropegeo.cli.solve import run
+
+    run(text, task=task, attention=attention, beta=beta, depth=depth, output=output)
+
+
+@app.command()
+@with_option_groups
+def spectrum(
+    rope: RopeOptions,
+    output: OutputOptions,
+    length: Annotated[str | None, typer.Option(help="Also show turns and exact margins at this length.")] = None,
+) -> None:
+    """The planes of a rotation: angle, wavelength, and what each is worth at a length.
+
+    Example: ropegeo spectrum --rope llama-3.1-8b --length 8192
+    """
+    from ropegeo.cli.spectrum import run
+
+    run(rope, output, length)

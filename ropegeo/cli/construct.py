@@ -1,0 +1,236 @@
+"""`ropegeo construct`: build a head, show its matrices, where it looks, and by how much it wins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.table import Table
+
+from ropegeo._version import __version__
+from ropegeo.cli.curve import curve_table
+from ropegeo.cli.output import Destinations, console, number_text, print_json, suffix_of, table
+from ropegeo.cli.request import HeadRequest, apply_threads, head_curve, read_head
+from ropegeo.construct.built import LETTER_MODES, BuiltHead, index_profile, letter_profile
+from ropegeo.construct.files import head_bytes, head_matrices
+from ropegeo.construct.geometry import distance_logits, plane_geometry
+from ropegeo.engine.margin import MarginCurve, safe_integer
+from ropegeo.engine.trust import first_failing_length, rounding_lengths, tie_length
+
+if TYPE_CHECKING:
+    from ropegeo._arrays import FloatArray
+    from ropegeo.cli.options import HeadOptions, LengthOptions, OutputOptions, PlotOptions, RopeOptions
+
+SCHEMA = "ropegeo.construct/1"
+SHOWN_ROWS = 4
+SHOWN_COLUMNS = 8
+SHOWN_DISTANCES = 12
+MODE_TITLES = {
+    "index": "Index head, fixed offset",
+    "token_index": "Index head, the query token says the offset",
+    "retrieval": "Retrieval head",
+    "reflexive": "Reflexive head, positional",
+    "symbolic_reflexive": "Reflexive head, symbolic",
+}
+
+
+def run(head: HeadOptions, rope: RopeOptions, lengths: LengthOptions, output: OutputOptions, plot: PlotOptions) -> None:
+    """Build, show, and write what was asked for."""
+    apply_threads(output.threads)
+    suffix_of(output.output, (".safetensors",), "--output")
+    drawing = suffix_of(plot.plot, (".svg", ".png"), "--plot")
+    destinations = Destinations(output.output, plot.plot, force=output.force)
+    request = read_head(head, rope, lengths, ladder=True)
+    curve = head_curve(request, request.lengths, lengths.digits)
+    contents: list[tuple[str | None, bytes]] = []
+    if output.output is not None:
+        contents.append((output.output, head_bytes(request.built)))
+    if drawing is not None:
+        contents.append((plot.plot, _picture(request, drawing)))
+    written = destinations.write(*contents)
+    if output.as_json:
+        print_json(_json(request, curve, lengths.digits))
+    else:
+        _show(request, curve, written)
+
+
+def _picture(request: HeadRequest, suffix: str) -> bytes:
+    from ropegeo.plots import figure_bytes, head_figure
+
+    built = request.built
+    shown = max(SHOWN_DISTANCES, min(2 * built.recipe.offset + 8, 64))
+    figure = head_figure(plane_geometry(built), distance_logits(built, shown), title=_title(built))
+    return figure_bytes(figure, suffix)
+
+
+def _title(built: BuiltHead) -> str:
+    recipe = built.recipe
+    planes = f"plane {recipe.planes[0]}" if len(recipe.planes) == 1 else f"{len(recipe.planes)} planes"
+    aim = f", offset {recipe.offset}" if recipe.mode == "index" else ""
+    return f"{MODE_TITLES[recipe.mode]}{aim}: {planes} of {recipe.spectrum.source}"
+
+
+def _planes_data(built: BuiltHead) -> list[dict[str, Any]]:
+    recipe = built.recipe
+    return [
+        {
+            "plane": plane,
+            "weight": weight,
+            "angle": float(recipe.spectrum.inv_freq[plane]),
+            "angle_exact": recipe.spectrum.angle_texts[plane],
+            "wavelength": float(2 * np.pi / recipe.spectrum.inv_freq[plane]),
+        }
+        for plane, weight in zip(recipe.planes, recipe.weights, strict=True)
+    ]
+
+
+def _trust(built: BuiltHead) -> dict[str, Any]:
+    if built.recipe.mode in LETTER_MODES:
+        return {"first_failing_length": _optional(first_failing_length(letter_profile(built.recipe)))}
+    profile = index_profile(built.recipe)
+    return {
+        "tie_length": _optional(tie_length(profile)),
+        "margin_below_rounding_step": [
+            {
+                "format": entry.number_format,
+                "step": entry.step,
+                "length": _optional(entry.length),
+                "searched_to": safe_integer(entry.searched),
+            }
+            for entry in rounding_lengths(profile)
+        ],
+        "note": "margin_below_rounding_step is an estimate: the first length whose margin is below the spacing of the "
+        "format at the peak logit; not an emulation of a model's arithmetic",
+    }
+
+
+def _optional(value: int | None) -> int | str | None:
+    return None if value is None else safe_integer(value)
+
+
+def _json(request: HeadRequest, curve: MarginCurve, digits: int) -> dict[str, Any]:
+    built = request.built
+    logits = distance_logits(built, SHOWN_DISTANCES)
+    return {
+        "schema": SCHEMA,
+        "package_version": __version__,
+        "plane_choice": request.plane_choice,
+        "planes": _planes_data(built),
+        "peak": {
+            "distance": safe_integer(built.recipe.offset),
+            "logit": built.recipe.beta,
+            "of": "a match" if built.recipe.mode == "retrieval" else "the target",
+        },
+        "recipe": built.recipe.to_dict(),
+        "scale": built.head.logit_scale,
+        "tokens": [str(token) for token in built.tokens],
+        "residual": built.residual,
+        "matrices": {
+            name: {"shape": list(matrix.shape), "data": matrix.tolist()}
+            for name, matrix in head_matrices(built).items()
+        },
+        "logits": {
+            "distance": logits.distances.tolist(),
+            "match": logits.match.tolist(),
+            "strongest_rival": None if logits.rival is None else logits.rival.tolist(),
+            "abs_error": built.profile.abs_error,
+        },
+        "trust": _trust(built),
+        "curve": curve.to_dict(digits),
+    }
+
+
+def _show(request: HeadRequest, curve: MarginCurve, written: list[str]) -> None:
+    out, built = console(), request.built
+    recipe = built.recipe
+    out.print(_title(built), style="bold")
+    out.print(
+        f"head_dim {recipe.spectrum.head_dim}, rotary_dim {recipe.spectrum.rotary_dim}, layout "
+        f"{recipe.spectrum.layout}, beta {recipe.beta:g}, scale {built.head.logit_scale:.6g}; planes count from 0 "
+        "(the paper's frequency ID is plane + 1)"
+    )
+    choice = f" (best for length {curve.lengths[-1]})" if request.plane_choice == "best" else ""
+    data = _planes_data(built)
+    for entry in data[:SHOWN_ROWS]:
+        exact = entry["angle_exact"] if len(entry["angle_exact"]) <= 30 else "closed form in --json"
+        out.print(
+            f"plane {entry['plane']}{choice}: weight {entry['weight']:.4g}, angle {entry['angle']:.12g} rad/position "
+            f"= {exact}, wavelength {entry['wavelength']:.6g}"
+        )
+    if len(data) > SHOWN_ROWS:
+        out.print(f"... and {len(data) - SHOWN_ROWS} more planes (all in --json)")
+    out.print()
+    names = (("W_Q", built.head.w_q), ("W_K", built.head.w_k), ("W_V", built.head.w_v))
+    columns = [str(token) for token in built.tokens]
+    for name, matrix in names:
+        headings = columns + ["1"] * (matrix.shape[1] - len(columns))
+        out.print(_matrix_table(name, matrix, headings))
+        out.print()
+    _show_peak(out, built)
+    out.print(curve_table(curve))
+    out.print(f"margin of {curve.margin_of}; best and worst over {curve.inputs}; unit: beta", style="italic")
+    for line in _trust_lines(built, curve):
+        out.print(line)
+    for path in written:
+        out.print(f"wrote {path}")
+
+
+def _matrix_table(name: str, matrix: FloatArray, headings: list[str]) -> Table:
+    rows = np.flatnonzero(np.abs(matrix).max(axis=1))
+    shown, columns = rows[:SHOWN_ROWS], min(SHOWN_COLUMNS, matrix.shape[1])
+    hidden = f"; {len(rows) - len(shown)} more in --json" if len(rows) > len(shown) else ""
+    wide = f"; first {columns} columns" if columns < matrix.shape[1] else ""
+    title = f"{name}  {matrix.shape[0]} x {matrix.shape[1]}, {len(rows)} non-zero rows{hidden}{wide}"
+    return table(
+        title,
+        [("row", "right"), *((heading, "right") for heading in headings[:columns])],
+        [[str(row), *(f"{value + 0.0:.5f}" for value in matrix[row, :columns])] for row in shown],
+    )
+
+
+def _show_peak(out: Any, built: BuiltHead) -> None:
+    logits = distance_logits(built, SHOWN_DISTANCES)
+    if logits.rival is None:
+        out.print(f"peak at distance {built.recipe.offset}: logit {built.recipe.beta:g}")
+    else:
+        out.print("a match against the strongest other letter, by distance")
+    rows = [["logit", *(f"{value:.3f}" for value in logits.match)]]
+    if logits.rival is not None:
+        rows = [
+            ["match", *(f"{value:.4f}" for value in logits.match)],
+            ["rival", *(f"{value:.4f}" for value in logits.rival)],
+        ]
+    out.print(table("", [("distance", "left"), *((str(d), "right") for d in logits.distances)], rows))
+    out.print()
+
+
+def _trust_lines(built: BuiltHead, curve: MarginCurve) -> list[str]:
+    trust = _trust(built)
+    if built.recipe.mode in LETTER_MODES:
+        failing = trust["first_failing_length"]
+        if failing is None:
+            return []
+        return [f"worst case: every input is decoded up to length {int(failing) - 1}, and not from length {failing} on"]
+    lines = []
+    if trust["tie_length"] is not None:
+        lines.append(
+            f"the angle divides whole turns: the margin is exactly 0 (a tie) from length {trust['tie_length']} on"
+        )
+    found = [
+        f"{entry['format']} n = {entry['length']}"
+        for entry in trust["margin_below_rounding_step"]
+        if entry["length"] is not None
+    ]
+    if found:
+        lines.append("margin below one rounding step of the peak logit (estimate) from: " + ", ".join(found))
+    else:
+        searched = trust["margin_below_rounding_step"][0]["searched_to"]
+        lines.append(f"the margin stays above one rounding step of bfloat16 up to length {searched}")
+    runner = curve.points[-1]
+    lines.append(
+        f"at length {runner.length} second comes distance {built.recipe.offset + runner.at} "
+        f"(displacement {runner.at}), margin {runner.margin.digits() or number_text(float(runner.margin))}"
+        if runner.length < 10**20
+        else f"the runner-up at the last length stands at displacement {runner.at}"
+    )
+    return lines

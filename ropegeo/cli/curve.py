@@ -1,0 +1,178 @@
+"""`ropegeo curve`: margin, best and worst of a head at given lengths."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.table import Table
+
+from ropegeo._version import __version__
+from ropegeo.cli.output import Destinations, console, json_text, print_json, suffix_of, table
+from ropegeo.cli.request import HeadRequest, apply_threads, head_curve, read_head, read_integer, read_lengths
+from ropegeo.construct.built import LETTER_MODES, index_profile
+from ropegeo.construct.files import load_head
+from ropegeo.engine.diophantine import short
+from ropegeo.engine.index_margin import staircase
+from ropegeo.engine.margin import MarginCurve, MarginPoint
+from ropegeo.errors import InvalidInputError
+from ropegeo.exact import Enclosure
+
+if TYPE_CHECKING:
+    from ropegeo.cli.options import HeadOptions, LengthOptions, OutputOptions, PlotOptions, RopeOptions
+
+COLUMNS = ("length", "margin", "best", "worst", "at", "abs_error")
+PLOT_POINTS = 400
+
+
+def run(
+    head: HeadOptions,
+    rope: RopeOptions,
+    lengths: LengthOptions,
+    output: OutputOptions,
+    plot: PlotOptions,
+    head_file: str | None,
+) -> None:
+    """Compute, show, and write what was asked for."""
+    apply_threads(output.threads)
+    written_as = suffix_of(output.output, (".csv", ".json"), "--output")
+    drawing = suffix_of(plot.plot, (".svg", ".png"), "--plot")
+    destinations = Destinations(output.output, plot.plot, force=output.force)
+    request = (
+        read_head(head, rope, lengths, ladder=False)
+        if head_file is None
+        else _from_file(head_file, head, rope, lengths)
+    )
+    curve = head_curve(request, request.lengths, lengths.digits)
+    data = {**curve.to_dict(lengths.digits), "package_version": __version__, "recipe": request.built.recipe.to_dict()}
+    contents: list[tuple[str | None, bytes]] = []
+    if written_as == ".csv":
+        contents.append((output.output, csv_text(curve, lengths.digits).encode()))
+    elif written_as == ".json":
+        contents.append((output.output, json_text(data).encode()))
+    if drawing is not None:
+        contents.append((plot.plot, _picture(request, curve, drawing)))
+    written = destinations.write(*contents)
+    if output.as_json:
+        print_json(data)
+        return
+    out = console()
+    out.print(curve_table(curve))
+    out.print(f"margin of {curve.margin_of}; best and worst over {curve.inputs}; unit: beta", style="italic")
+    for path in written:
+        out.print(f"wrote {path}")
+
+
+def _from_file(path: str, head: HeadOptions, rope: RopeOptions, lengths: LengthOptions) -> HeadRequest:
+    asked = read_lengths(lengths)
+    if asked is None:
+        raise InvalidInputError("curve: give --length n or --lengths a,b,c")
+    untouched = (type(head)(offset=head.offset), type(rope)())
+    if (head, rope) != untouched:
+        raise InvalidInputError("--head FILE says which head; of the other head options only --offset goes with it")
+    built = load_head(path)
+    offset = None if head.offset is None else read_integer(head.offset, "offset")
+    if offset is not None and built.recipe.mode not in ("token_index", "retrieval"):
+        raise InvalidInputError(f"the head in {path!r} has the fixed offset {built.recipe.offset}; leave --offset out")
+    if offset is not None and built.recipe.mode == "token_index" and not 0 <= offset <= max(built.recipe.integers):
+        raise InvalidInputError(f"offset {offset} is not one of the head's integers (0: a letter)")
+    return HeadRequest(built=built, lengths=asked, plane_choice="given", offset=offset)
+
+
+def _picture(request: HeadRequest, curve: MarginCurve, suffix: str) -> bytes:
+    from ropegeo.asymptotics.bounds import dirichlet_bound, index_bound_as_printed
+    from ropegeo.plots import curve_figure, figure_bytes
+
+    recipe = request.built.recipe
+    offset = request.offset or recipe.offset
+    dense = head_curve(request, _dense_lengths(request, curve), 6)
+    bounds = {}
+    if recipe.mode not in LETTER_MODES:
+        ns = np.array([float(n) if n < 10**300 else np.inf for n in dense.lengths])
+        reach = np.maximum(offset, ns - 1 - offset)
+        if len(recipe.planes) == 1:
+            bounds["Dirichlet: 1 - cos(2π/(T+1))"] = dirichlet_bound(reach)
+            bounds["Theorem 3.2 as printed: 2π²/n²"] = index_bound_as_printed(ns)
+    planes = f"plane {recipe.planes[0]}" if len(recipe.planes) == 1 else f"{len(recipe.planes)} planes"
+    title = (
+        f"Margin of a {recipe.mode.replace('_', ' ')} head ({curve.margin_of}): {planes} of {recipe.spectrum.source}"
+    )
+    return figure_bytes(curve_figure(dense, curve, title=title, bounds=bounds), suffix)
+
+
+def _dense_lengths(request: HeadRequest, curve: MarginCurve) -> list[int]:
+    """Lengths that draw the whole curve: log-spaced, and both sides of every change between."""
+    offset = request.offset or request.built.recipe.offset
+    first = min(max(2, offset + 1), *curve.lengths) if len(curve.lengths) > 1 else max(2, offset + 1)
+    last = max(*curve.lengths, first + 1)
+    growth = np.linspace(0, 1, PLOT_POINTS)
+    scale = 1 << 60  # integers beyond the range of doubles are spaced by exact powers
+    bits = last.bit_length() + 1
+    spaced = {int((2.0 ** ((x * bits) % 1)) * scale) * (1 << int(x * bits)) // scale for x in growth.tolist()}
+    kept = {n for n in spaced if first < n < last} | {first, last, *curve.lengths}
+    if request.built.recipe.mode in LETTER_MODES:
+        return sorted(kept)
+    steps = staircase(index_profile(request.built.recipe), last - 1).steps
+    for t in steps:
+        kept |= {n for n in (t, t + 1, t + offset, t + offset + 1, 2 * t, 2 * t + 1) if first <= n <= last}
+    return sorted(kept)
+
+
+def curve_table(curve: MarginCurve) -> Table:
+    """The rows of a curve for people."""
+    return table(
+        "",
+        [
+            ("length", "right"),
+            ("margin", "right"),
+            ("best", "right"),
+            ("worst", "right"),
+            ("second at", "right"),
+            ("abs. error", "right"),
+            ("route", "left"),
+        ],
+        [_row(point) for point in curve.points],
+    )
+
+
+def _row(point: MarginPoint) -> list[str]:
+    verdict = {"tie": " (tie)", "fails": " (fails)", "undecided": " (undecided)"}.get(point.status, "")
+    return [
+        short(point.length),
+        _cell(point.margin) + verdict,
+        "-" if point.best is None else _cell(point.best),
+        _cell(point.worst),
+        f"t = {short(point.at)}",
+        f"{point.margin.abs_error:.0e}",
+        point.method.replace("_", " "),
+    ]
+
+
+def _cell(value: Enclosure) -> str:
+    return value.digits(7) or f"{float(value):.3g}"
+
+
+def csv_text(curve: MarginCurve, digits: int) -> str:
+    """CSV with the columns `COLUMNS`; margins are written with all certified digits, lengths as exact integers."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for point in curve.points:
+        best = "" if point.best is None else _exact_cell(point.best, digits)
+        writer.writerow(
+            [
+                point.length,
+                _exact_cell(point.margin, digits),
+                best,
+                _exact_cell(point.worst, digits),
+                point.at,
+                repr(point.margin.abs_error),
+            ]
+        )
+    return stream.getvalue()
+
+
+def _exact_cell(value: Enclosure, digits: int) -> str:
+    return value.digits(digits) or repr(float(value))

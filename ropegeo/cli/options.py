@@ -1,0 +1,159 @@
+"""The options of every command, declared once. Only typer is imported here, so that `--help` stays fast."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+HEAD = "Head"
+ROPE = "Rotation"
+OUTPUT = "Output"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RopeOptions:
+    """Which spectrum: a preset or config, a base with widths, or one free angle."""
+
+    rope: Annotated[
+        str | None,
+        typer.Option(help="Preset name or path to a Hugging Face config.json. (default: paper)", rich_help_panel=ROPE),
+    ] = None
+    base: Annotated[str | None, typer.Option(help="RoPE base (rope_theta); with --head-dim.", rich_help_panel=ROPE)] = (
+        None
+    )
+    head_dim: Annotated[int | None, typer.Option(help="Width of the head; with --base.", rich_help_panel=ROPE)] = None
+    rotary_dim: Annotated[
+        int | None, typer.Option(help="Rotated width, even. (default: head_dim)", rich_help_panel=ROPE)
+    ] = None
+    angle: Annotated[
+        str | None,
+        typer.Option(
+            help="One plane with this angle in radians: a decimal, 'p/q turn', or a closed form such as "
+            "'10000^(-2/128)' or 'pi*(sqrt(5)-1)'.",
+            rich_help_panel=ROPE,
+        ),
+    ] = None
+    layout: Annotated[
+        str | None,
+        typer.Option(help="Pairing of coordinates: interleaved or half. (default: the model's)", rich_help_panel=ROPE),
+    ] = None
+    layer_type: Annotated[
+        str | None, typer.Option(help="Layer type, where a config has one rotation per type.", rich_help_panel=ROPE)
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadOptions:
+    """Which head, on which planes."""
+
+    mode: Annotated[str, typer.Option(help="index, retrieval or reflexive.", rich_help_panel=HEAD)] = "index"
+    offset: Annotated[
+        str | None,
+        typer.Option(
+            help="Index: the distance aimed at (with --integers: of the query shown). Retrieval: distance of the "
+            "answer whose margin is shown. (default: 0; retrieval: the worst)",
+            rich_help_panel=HEAD,
+        ),
+    ] = None
+    plane: Annotated[
+        str | None,
+        typer.Option(help="Plane, counted from 0, or 'best' for --length. (default: 0)", rich_help_panel=HEAD),
+    ] = None
+    planes: Annotated[
+        str | None, typer.Option(help="Several planes: '0-20', '0,3,7' or 'all'.", rich_help_panel=HEAD)
+    ] = None
+    weights: Annotated[
+        str | None,
+        typer.Option(help="Weight of each of the --planes, comma-separated. (default: equal)", rich_help_panel=HEAD),
+    ] = None
+    integers: Annotated[
+        int | None,
+        typer.Option(
+            help="Integers 1..m in the vocabulary; with --mode index the query token then says the offset.",
+            rich_help_panel=HEAD,
+        ),
+    ] = None
+    letters: Annotated[
+        int | None,
+        typer.Option(help="Letters in the vocabulary. (default: 4; retrieval: 8)", rich_help_panel=HEAD),
+    ] = None
+    centred: Annotated[
+        bool,
+        typer.Option("--centred", help="Retrieval: centre the head on the (largest) length.", rich_help_panel=HEAD),
+    ] = False
+    symbolic: Annotated[
+        bool, typer.Option("--symbolic", help="Reflexive: match the own token, not distance 0.", rich_help_panel=HEAD)
+    ] = False
+    beta: Annotated[float, typer.Option(help="Logit scale: the logit of a perfect match.", rich_help_panel=HEAD)] = 1.0
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Draw the direction of v in each plane at random. (default: first axis)", rich_help_panel=HEAD
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LengthOptions:
+    """Which lengths, and how many digits."""
+
+    length: Annotated[str | None, typer.Option(help="One length n; 1e30 means exactly 10^30.")] = None
+    lengths: Annotated[str | None, typer.Option(help="Several lengths, comma-separated.")] = None
+    digits: Annotated[int, typer.Option(min=1, max=1000, help="Digits to certify where an exact route exists.")] = 17
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """Where results go."""
+
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)] = False
+    output: Annotated[str | None, typer.Option(help="Write to this file.", rich_help_panel=OUTPUT)] = None
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.", rich_help_panel=OUTPUT)] = False
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, max=1024, help="Threads for numerical libraries.", rich_help_panel=OUTPUT),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlotOptions:
+    """Whether to draw."""
+
+    plot: Annotated[str | None, typer.Option(help="Draw to this .svg or .png file.", rich_help_panel=OUTPUT)] = None
+
+
+def with_option_groups(function: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take whole option groups: each dataclass parameter becomes its fields on the command line.
+
+    typer reads options off a function's signature, so the wrapper is given one with the groups written out.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name not in groups:
+            parameters.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        field_hints = get_type_hints(groups[name], include_extras=True)
+        parameters += [
+            inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field_hints[field.name]
+            )
+            for field in fields(groups[name])
+        ]
+
+    def run(**values: Any) -> None:
+        grouped = {
+            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        function(**values, **grouped)
+
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run

@@ -1,0 +1,92 @@
+"""What commands print and write: tables, JSON, CSV, files."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ropegeo.errors import InvalidInputError
+from ropegeo.files import check_destination, write_atomically
+
+WIDTH = 100
+
+
+def console() -> Console:
+    """Standard output, at most `WIDTH` columns; rich itself honours NO_COLOR and pipes."""
+    width = min(WIDTH, os.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH
+    return Console(width=width, highlight=False, emoji=False, markup=False, soft_wrap=False)
+
+
+def table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> Table:
+    """A plain table; each column is (heading, `left` or `right`)."""
+    grid = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading, side in columns:
+        grid.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*row)
+    return grid
+
+
+def print_json(data: Any) -> None:
+    """JSON on standard output; refuses NaN and infinity, which JSON does not have."""
+    sys.stdout.write(json_text(data))
+
+
+def json_text(data: Any) -> str:
+    """Indented JSON, rows of numbers on one line."""
+    return json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+class Destinations:
+    """The files a command will write: all checked before any work, all written after it.
+
+    Args of the constructor: paths from the command line (None where not given) and `--force`.
+
+    Raises:
+        InvalidInputError: a destination that cannot be written, or the same one twice.
+    """
+
+    def __init__(self, *paths: str | None, force: bool) -> None:
+        self._force = force
+        given = [Path(path) for path in paths if path is not None]
+        if any(str(path) in ("", ".") for path in given):
+            raise InvalidInputError("an output needs a file name")
+        if len({path.absolute() for path in given}) != len(given):
+            raise InvalidInputError(f"two outputs have the same name {str(given[0])!r}; give each its own")
+        for path in given:
+            check_destination(path, force=force)
+
+    def write(self, *contents: tuple[str | None, bytes]) -> list[str]:
+        """Write each content to its path, skipping paths that are None; returns what was written."""
+        written = []
+        for path, content in contents:
+            if path is not None:
+                write_atomically(Path(path), content, force=self._force)
+                written.append(path)
+        return written
+
+
+def suffix_of(path: str | None, allowed: Sequence[str], option: str) -> str | None:
+    """The lower-case suffix of a path, one of `allowed`; None where no path is given.
+
+    Raises:
+        InvalidInputError: another suffix.
+    """
+    if path is None:
+        return None
+    suffix = Path(path).suffix.lower()
+    if suffix not in allowed:
+        raise InvalidInputError(f"{option} {path!r}: the name must end in {' or '.join(allowed)}")
+    return suffix
+
+
+def number_text(value: float, digits: int = 6) -> str:
+    """A float for a table cell."""
+    return f"{value:.{digits}g}"

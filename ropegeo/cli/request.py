@@ -1,0 +1,283 @@
+"""From options to values: spectrum, head, lengths. Choices that need several rooms are made here by calling them."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ropegeo.cli.options import HeadOptions, LengthOptions, RopeOptions
+from ropegeo.construct.built import BuiltHead
+from ropegeo.construct.files import build
+from ropegeo.construct.index import DEFAULT_LETTERS
+from ropegeo.construct.recipe import Mode, Recipe, letter_names
+from ropegeo.engine.margin import MAX_LENGTH, MarginCurve
+from ropegeo.engine.planes import best_index_plane, best_letter_plane
+from ropegeo.engine.routes import margin_curve
+from ropegeo.errors import InvalidInputError
+from ropegeo.exact import parse_closed_form, parse_decimal
+from ropegeo.spectrum import RopeSpectrum, load_rope
+from ropegeo.spectrum.layout import check_layout
+
+MODES = ("index", "retrieval", "reflexive")
+DEFAULT_RETRIEVAL_LETTERS = 8
+DEFAULT_RETRIEVAL_INTEGERS = 8
+EXACT_LADDER = (16, 128, 1024, 8192, 65536, 10**6, 10**9)
+SAMPLED_LADDER = (16, 128, 1024, 8192)
+
+
+def apply_threads(threads: int | None) -> None:
+    """Limit the pools of numerical libraries that are loaded after this."""
+    if threads is not None:
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+            os.environ[name] = str(threads)
+
+
+def read_integer(text: str, what: str) -> int:
+    """An exact integer: digits, `1e30`, `10^30` or a sum of such.
+
+    Raises:
+        InvalidInputError: not an integer.
+    """
+    try:
+        value = parse_closed_form(text).as_rational()
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{what} {text.strip()[:60]!r} is not an integer ({error})") from error
+    if value is None or value.denominator != 1:
+        raise InvalidInputError(f"{what} {text.strip()[:60]!r} is not an integer; write 1000 or 1e30")
+    return int(value)
+
+
+def read_lengths(options: LengthOptions) -> list[int] | None:
+    """The lengths asked for, or None where none are.
+
+    Raises:
+        InvalidInputError: both options given, or not integers.
+    """
+    if options.length is not None and options.lengths is not None:
+        raise InvalidInputError("give --length for one length or --lengths for several, not both")
+    if options.length is not None:
+        return [_length(options.length)]
+    if options.lengths is None:
+        return None
+    return [_length(part) for part in options.lengths.split(",")]
+
+
+def _length(text: str) -> int:
+    length = read_integer(text, "length")
+    if not 2 <= length <= MAX_LENGTH:
+        raise InvalidInputError(f"length {text.strip()[:60]!r} must lie between 2 and 10^1000")
+    return length
+
+
+def read_spectrum(options: RopeOptions) -> RopeSpectrum:
+    """The spectrum asked for: `paper` if nothing is said.
+
+    Raises:
+        InvalidInputError: options that do not go together, or values that are out of range.
+    """
+    ways = {
+        "--rope": options.rope is not None,
+        "--base with --head-dim": options.base is not None or options.head_dim is not None,
+        "--angle": options.angle is not None,
+    }
+    if sum(ways.values()) > 1:
+        raise InvalidInputError(f"give one of {', '.join(way for way, used in ways.items() if used)}, not several")
+    if options.rotary_dim is not None and not ways["--base with --head-dim"]:
+        raise InvalidInputError("--rotary-dim goes with --base and --head-dim")
+    layout = None if options.layout is None else check_layout(options.layout)
+    if options.layer_type is not None and options.rope is None:
+        raise InvalidInputError("--layer-type goes with --rope config.json")
+    if options.angle is not None:
+        return RopeSpectrum.from_angle(options.angle, layout=layout or "half")
+    if ways["--base with --head-dim"]:
+        if options.base is None or options.head_dim is None:
+            raise InvalidInputError("--base and --head-dim go together: give both")
+        return RopeSpectrum.from_base(
+            parse_decimal(options.base),
+            head_dim=options.head_dim,
+            rotary_dim=options.rotary_dim,
+            layout=layout or "half",
+        )
+    return load_rope(options.rope or "paper", layer_type=options.layer_type, layout=layout)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadRequest:
+    """A head, the lengths to show it at, and how its plane was chosen."""
+
+    built: BuiltHead
+    lengths: list[int]
+    plane_choice: str
+    offset: int | None
+
+
+def read_head(head: HeadOptions, rope: RopeOptions, lengths: LengthOptions, *, ladder: bool) -> HeadRequest:
+    """Build the head asked for.
+
+    Args:
+        head: the head's options.
+        rope: the rotation's.
+        lengths: lengths and digits.
+        ladder: show a ladder of lengths up to the one asked for (construct), or just those asked for (curve).
+
+    Raises:
+        InvalidInputError: options that do not go together, or values that are out of range.
+    """
+    asked = read_lengths(lengths)
+    recipe = _recipe(head, read_spectrum(rope), asked)
+    offset = None if head.offset is None else _offset(head.offset)
+    if recipe.mode == "token_index" and offset is not None and offset > len(recipe.integers):
+        raise InvalidInputError(f"--offset {offset} is not one of the integers 1..{len(recipe.integers)} (0: a letter)")
+    shown = _shown_lengths(recipe, asked, 0 if offset is None else offset, ladder=ladder)
+    if asked is None and not ladder:
+        raise InvalidInputError("curve: give --length n or --lengths a,b,c")
+    choice = "default"
+    if head.plane == "best":
+        if not asked:
+            raise InvalidInputError("--plane best needs --length n: the best plane depends on the length")
+        plane = _best_plane(recipe, offset or 0, max(asked))
+        recipe, choice = replace(recipe, planes=(plane,)), "best"
+    elif head.plane is not None or head.planes is not None:
+        choice = "given"
+    return HeadRequest(built=build(recipe), lengths=shown, plane_choice=choice, offset=offset)
+
+
+def _recipe(head: HeadOptions, spectrum: RopeSpectrum, asked: list[int] | None) -> Recipe:
+    if head.mode not in MODES:
+        near = difflib.get_close_matches(head.mode, MODES, n=1)
+        raise InvalidInputError(
+            f"mode {head.mode!r} is unknown; use one of {', '.join(MODES)}"
+            + (f" (did you mean {near[0]}?)" if near else "")
+        )
+    _check_combination(head)
+    letters = _letters(head)
+    values: dict[str, Any] = {
+        "spectrum": spectrum,
+        "planes": _planes(head, spectrum),
+        "beta": head.beta,
+        "letters": letters,
+    }
+    if head.weights is not None:
+        values["weights"] = tuple(float(parse_decimal(part)) for part in head.weights.split(","))
+    if head.seed is not None:
+        if head.seed < 0:
+            raise InvalidInputError(f"--seed {head.seed} must not be negative")
+        drawn = np.random.default_rng(head.seed).uniform(0, 2 * np.pi, len(values["planes"]))
+        values["directions"] = np.exp(1j * drawn)
+    mode: Mode
+    if head.mode == "index":
+        mode = "index" if head.integers is None else "token_index"
+        if mode == "index":
+            values["offset"] = 0 if head.offset is None else _offset(head.offset)
+        else:
+            values["integers"] = _integers(head.integers)
+    elif head.mode == "retrieval":
+        mode = "retrieval"
+        values["integers"] = _integers(DEFAULT_RETRIEVAL_INTEGERS if head.integers is None else head.integers)
+        if head.centred:
+            if not asked:
+                raise InvalidInputError("--centred needs --length n: the head is centred on inputs of that length")
+            values["centre_length"] = max(asked)
+    else:
+        mode = "symbolic_reflexive" if head.symbolic else "reflexive"
+    return Recipe(mode=mode, **values)
+
+
+def _check_combination(head: HeadOptions) -> None:
+    if head.plane is not None and head.planes is not None:
+        raise InvalidInputError("give --plane for one plane or --planes for several, not both")
+    if head.weights is not None and head.planes is None:
+        raise InvalidInputError("--weights goes with --planes")
+    if head.centred and head.mode != "retrieval":
+        raise InvalidInputError("--centred goes with --mode retrieval")
+    if head.symbolic and head.mode != "reflexive":
+        raise InvalidInputError("--symbolic goes with --mode reflexive")
+    if head.mode == "reflexive" and head.offset is not None and _offset(head.offset) != 0:
+        raise InvalidInputError("a reflexive head looks at itself: --offset must be 0")
+    if head.mode == "reflexive" and head.integers is not None:
+        raise InvalidInputError("--integers goes with --mode index or retrieval")
+
+
+def _offset(text: str) -> int:
+    offset = read_integer(text, "offset")
+    if offset < 0:
+        raise InvalidInputError(f"offset {text.strip()[:60]!r} must not be negative: a causal head cannot look ahead")
+    return offset
+
+
+def _letters(head: HeadOptions) -> tuple[str, ...]:
+    if head.letters is None:
+        return letter_names(DEFAULT_RETRIEVAL_LETTERS) if head.mode == "retrieval" else DEFAULT_LETTERS
+    return letter_names(head.letters)
+
+
+def _integers(count: int | None) -> tuple[int, ...]:
+    if count is None or not 1 <= count <= 4096:
+        raise InvalidInputError(f"--integers {count} must lie between 1 and 4096")
+    return tuple(range(1, count + 1))
+
+
+def _planes(head: HeadOptions, spectrum: RopeSpectrum) -> tuple[int, ...]:
+    if head.planes is None:
+        if head.plane in (None, "best"):
+            return (0,)
+        return (spectrum.check_plane(_plane(head.plane or "")),)
+    if head.planes.strip() == "all":
+        return tuple(range(spectrum.planes))
+    planes: list[int] = []
+    for part in head.planes.split(","):
+        first, dash, last = part.partition("-")
+        start = spectrum.check_plane(_plane(first))
+        stop = spectrum.check_plane(_plane(last)) if dash else start
+        if stop < start:
+            raise InvalidInputError(f"--planes {part.strip()!r} runs backwards; write {stop}-{start}")
+        planes += range(start, stop + 1)
+    if len(set(planes)) != len(planes):
+        raise InvalidInputError(f"--planes {head.planes[:60]!r} names a plane twice")
+    if planes != sorted(planes):
+        raise InvalidInputError(f"--planes {head.planes[:60]!r} must be in increasing order, as --weights are read")
+    return tuple(planes)
+
+
+def _plane(text: str) -> int:
+    if not text.strip().isdecimal() or len(text) > 9:
+        raise InvalidInputError(f"plane {text.strip()[:60]!r} is not a plane number (from 0) or 'best'")
+    return int(text)
+
+
+def _best_plane(recipe: Recipe, offset: int, length: int) -> int:
+    if recipe.mode in ("retrieval", "symbolic_reflexive"):
+        return best_letter_plane(
+            recipe.spectrum,
+            letters=len(recipe.letters),
+            length=length,
+            centre=recipe.centre,
+            self_only=recipe.mode == "symbolic_reflexive",
+        )[0]
+    return best_index_plane(recipe.spectrum, offset=offset, length=length)[0]
+
+
+def _shown_lengths(recipe: Recipe, asked: list[int] | None, offset: int, *, ladder: bool) -> list[int]:
+    if asked is not None and (not ladder or len(asked) > 1):
+        return asked
+    exact = len(recipe.planes) == 1 and recipe.mode not in ("retrieval", "symbolic_reflexive")
+    steps = EXACT_LADDER if exact else SAMPLED_LADDER
+    if asked is not None:
+        return [n for n in steps if offset < n < asked[0]] + asked
+    return [n for n in steps if n > offset] or [offset + 1, 2 * offset + 1, 10 * offset]
+
+
+def head_curve(request: HeadRequest, lengths: list[int], digits: int) -> MarginCurve:
+    """Margin, best and worst of the requested head."""
+    return margin_curve(
+        request.built.profile,
+        lengths,
+        offset=request.offset,
+        max_offset=len(request.built.recipe.integers) if request.built.recipe.mode == "token_index" else None,
+        self_only=request.built.recipe.mode == "symbolic_reflexive",
+        digits=digits,
+    )

@@ -1,0 +1,119 @@
+"""What one plane of a built head looks like: queries and keys on the circle, and the logits by distance.
+
+These are the values behind the paper's Figure 4A; `ropegeo.plots` draws them and computes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Complex, Float, Int
+
+from ropegeo._arrays import ComplexArray, FloatArray, IntArray, frozen
+from ropegeo.construct.built import LETTER_MODES, BuiltHead, index_profile, letter_profile
+from ropegeo.construct.retrieval import centre_phases, letter_code
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlaneGeometry:
+    """Queries and keys of one plane as unit complex numbers, seen from the query's position.
+
+    Attributes:
+        plane: which plane.
+        angle: radians per position.
+        keys: directions of the keys.
+        key_labels: what each key is: a distance (`d=3`) or a letter.
+        queries: directions of the queries.
+        query_labels: what each query looks for.
+        matched: index of the query and of the key that fit each other.
+    """
+
+    plane: int
+    angle: float
+    keys: Complex[ComplexArray, " keys"]
+    key_labels: tuple[str, ...]
+    queries: Complex[ComplexArray, " queries"]
+    query_labels: tuple[str, ...]
+    matched: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        for name in ("keys", "queries"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.complex128))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DistanceLogits:
+    """Logits of a head by distance, in logit units.
+
+    Attributes:
+        distances: d = i - j.
+        match: logit of the token looked for (for an index head, of any token) at each distance.
+        rival: largest logit of any other letter at each distance, or None for an index head.
+        target: distance of the match that the head is built for, or None where it may stand anywhere.
+    """
+
+    distances: Int[IntArray, " distances"]
+    match: Float[FloatArray, " distances"]
+    rival: Float[FloatArray, " distances"] | None
+    target: int | None
+
+
+def plane_geometry(built: BuiltHead, *, keys: int = 12, integers: int = 8) -> PlaneGeometry:
+    """The heaviest plane of a built head, with at most `keys` keys and `integers` integer queries drawn.
+
+    Index: a key at distance d stands at -d theta, a query with offset s at -s theta, so the query meets the key at
+    d = s. Retrieval: letter phi stands at -phi omega, as key and as query (at distance `centre` if centred).
+    """
+    recipe = built.recipe
+    plane = recipe.planes[int(np.argmax(recipe.weights))]
+    angle = float(recipe.spectrum.inv_freq[plane])
+    if recipe.mode in LETTER_MODES:
+        shown = recipe.letters[:keys]
+        codes = np.stack([letter_code(recipe, phi) for phi in range(1, len(shown) + 1)])[:, plane]
+        codes = codes / np.abs(codes)
+        turned = np.exp(-1j * np.broadcast_to(centre_phases(recipe), (recipe.spectrum.planes,))[plane])
+        return PlaneGeometry(
+            plane=plane,
+            angle=angle,
+            keys=codes,
+            key_labels=shown,
+            queries=codes * turned,
+            query_labels=tuple(f"seeks {letter}" for letter in shown),
+            matched=(0, 0),
+        )
+    first = max(0, recipe.offset - keys // 2)  # a window of distances around the target
+    distances = [first + d for d in range(keys)]
+    offsets = [recipe.offset, *recipe.integers[:integers]] if recipe.integers else [recipe.offset]
+    target = offsets[len(offsets) // 2]
+    if target not in distances:
+        distances[-1] = target
+    return PlaneGeometry(
+        plane=plane,
+        angle=angle,
+        keys=np.array([np.exp(-1j * recipe.spectrum.phases_at(d)[plane]) for d in distances]),
+        key_labels=tuple(f"d={d}" for d in distances),
+        queries=np.array([np.exp(-1j * recipe.spectrum.phases_at(s)[plane]) for s in offsets]),
+        query_labels=tuple(
+            f"offset {s}" if not recipe.integers else "letter" if number == 0 else f"integer {s}"
+            for number, s in enumerate(offsets)
+        ),
+        matched=(len(offsets) // 2, distances.index(target)),
+    )
+
+
+def distance_logits(built: BuiltHead, length: int) -> DistanceLogits:
+    """The logits of a built head at distances 0..length-1, in logit units."""
+    distances = np.arange(length)
+    if built.recipe.mode in LETTER_MODES:
+        letters = letter_profile(built.recipe)
+        rivals = np.stack([letters.logit(shift, distances) for shift in range(1, letters.letters)])
+        return DistanceLogits(
+            distances=distances, match=letters.logit(0, distances), rival=rivals.max(axis=0), target=None
+        )
+    return DistanceLogits(
+        distances=distances,
+        match=index_profile(built.recipe).logit(distances),
+        rival=None,
+        target=built.recipe.offset,
+    )

@@ -1,0 +1,213 @@
+"""`Recipe`: the few numbers a built head is made from. The matrices follow from it; a head file carries both."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from jaxtyping import Complex, Float
+
+from ropegeo._arrays import ComplexArray, FloatArray, frozen
+from ropegeo.errors import FileFormatError, InvalidInputError, RopegeoError
+from ropegeo.spectrum import RopeSpectrum
+
+Mode: TypeAlias = Literal["index", "token_index", "retrieval", "reflexive", "symbolic_reflexive"]
+MODES: tuple[Mode, ...] = ("index", "token_index", "retrieval", "reflexive", "symbolic_reflexive")
+
+MAX_TOKENS = 4096
+SCHEMA = "ropegeo.recipe/1"
+_UNIT_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Recipe:
+    """What a hand-built head is made from.
+
+    Attributes:
+        mode: which construction: `index` (one fixed offset), `token_index` (the query token says the offset),
+            `retrieval`, `reflexive` (positional) or `symbolic_reflexive`.
+        spectrum: the rotation.
+        planes: planes used, increasing.
+        weights: share of each plane used, summing to 1.
+        beta: logit scale: the logit of a perfect match.
+        offset: distance aimed at by `index` and `reflexive` heads; 0 for the others.
+        letters: letters of the vocabulary.
+        integers: integers 1..m of the vocabulary (0 for none).
+        centre_length: length that a `retrieval` head is centred on, or None for the paper's head.
+        directions: unit complex number per plane used, the direction of v; the first axis if not given.
+
+    Raises:
+        InvalidInputError: any value outside these ranges.
+    """
+
+    mode: Mode
+    spectrum: RopeSpectrum
+    planes: tuple[int, ...] = (0,)
+    weights: tuple[float, ...] = ()
+    beta: float = 1.0
+    offset: int = 0
+    letters: tuple[str, ...] = ()
+    integers: tuple[int, ...] = ()
+    centre_length: int | None = None
+    directions: Complex[ComplexArray, " used"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise InvalidInputError(f"mode {self.mode!r} is unknown; use one of {', '.join(MODES)}")
+        if not self.planes or list(self.planes) != sorted(set(self.planes)):
+            raise InvalidInputError("planes must be a non-empty increasing list without repetition")
+        for plane in self.planes:
+            self.spectrum.check_plane(plane)
+        object.__setattr__(self, "weights", normalised_weights(self.weights, len(self.planes)))
+        if not (self.beta > 0 and math.isfinite(self.beta)):
+            raise InvalidInputError(f"beta {self.beta} must be positive and finite")
+        if self.offset < 0:
+            raise InvalidInputError(f"offset {self.offset} must not be negative: a causal head cannot look ahead")
+        self._check_vocabulary()
+        if self.centre_length is not None and not 1 <= self.centre_length < 2**61:
+            raise InvalidInputError(f"centre length {self.centre_length} must lie between 1 and 2**61")
+        directions = np.ones(len(self.planes)) if self.directions is None else self.directions
+        object.__setattr__(self, "directions", frozen(directions, np.complex128))
+        if self.unit_directions.shape != (len(self.planes),) or not np.allclose(
+            np.abs(self.unit_directions), 1, rtol=0, atol=_UNIT_TOLERANCE
+        ):
+            raise InvalidInputError("directions must be one complex number of modulus 1 per plane used")
+
+    def _check_vocabulary(self) -> None:
+        if not self.letters:
+            raise InvalidInputError("a head needs at least one letter in its vocabulary")
+        if len(set(self.letters)) != len(self.letters) or len(set(self.integers)) != len(self.integers):
+            raise InvalidInputError("the letters, and the integers, of a vocabulary must differ from each other")
+        if any(number < 1 for number in self.integers):
+            raise InvalidInputError("the integers of a vocabulary start at 1: integer i looks i positions back")
+        if self.mode in ("retrieval", "symbolic_reflexive") and len(self.letters) < 2:
+            raise InvalidInputError(f"a {self.mode} head needs at least 2 letters to tell apart")
+
+    @property
+    def unit_directions(self) -> Complex[ComplexArray, " used"]:
+        """The direction of v in each plane used."""
+        return np.ones(len(self.planes), np.complex128) if self.directions is None else self.directions
+
+    @property
+    def scale(self) -> float:
+        """Factor on the dot product, 1/sqrt(head_dim)."""
+        return 1 / math.sqrt(self.spectrum.head_dim)
+
+    @property
+    def centre(self) -> Fraction:
+        """Distance at which a match of a retrieval head scores highest."""
+        return Fraction(0) if self.centre_length is None else Fraction(self.centre_length - 1, 2)
+
+    def plane_weights(self) -> Float[FloatArray, " planes"]:
+        """The share of every plane of the spectrum (zero where unused)."""
+        shares = np.zeros(self.spectrum.planes)
+        shares[list(self.planes)] = self.weights
+        return shares
+
+    def vector(self) -> Complex[ComplexArray, " planes"]:
+        """v as one complex number per plane, with scale * attention_factor**2 * |v_k|**2 = beta * weight_k."""
+        values = np.zeros(self.spectrum.planes, np.complex128)
+        length = np.sqrt(self.beta * np.array(self.weights) / self.scale) / self.spectrum.attention_factor
+        values[list(self.planes)] = length * self.unit_directions
+        return values
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {
+            "schema": SCHEMA,
+            "mode": self.mode,
+            "offset": str(self.offset),
+            "planes": list(self.planes),
+            "weights": list(self.weights),
+            "beta": self.beta,
+            "letters": list(self.letters),
+            "integers": [str(number) for number in self.integers],
+            "centre_length": self.centre_length,
+            "directions": [[float(z.real), float(z.imag)] for z in self.unit_directions],
+            "layout": self.spectrum.layout,
+            "spectrum": self.spectrum.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Recipe:
+        """Read what `to_dict` wrote, trusting nothing.
+
+        Raises:
+            FileFormatError: a wrong schema, a missing or malformed field.
+        """
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            raise FileFormatError(f"recipe: expected schema {SCHEMA!r}")
+        try:
+            if len(data["letters"]) + len(data["integers"]) > MAX_TOKENS:
+                raise FileFormatError(f"recipe: more than {MAX_TOKENS} letters and integers")
+            return cls(
+                mode=data["mode"],
+                spectrum=RopeSpectrum.from_dict(data["spectrum"]),
+                planes=tuple(_integer(plane) for plane in data["planes"]),
+                weights=tuple(float(weight) for weight in data["weights"]),
+                beta=float(data["beta"]),
+                offset=int(_text(data["offset"])),
+                letters=tuple(_text(letter) for letter in data["letters"]),
+                integers=tuple(int(_text(number)) for number in data["integers"]),
+                centre_length=None if data["centre_length"] is None else _integer(data["centre_length"]),
+                directions=np.array([complex(real, imaginary) for real, imaginary in data["directions"]]),
+            )
+        except FileFormatError:
+            raise
+        except (KeyError, TypeError, ValueError, OverflowError, RopegeoError) as error:
+            raise FileFormatError(f"recipe: a field is missing or wrong ({error})") from error
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInputError(f"{value!r} is not an integer")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{value!r} is not a text")
+    return value
+
+
+def normalised_weights(weights: tuple[float, ...], count: int) -> tuple[float, ...]:
+    """Weights divided by their sum; equal ones if none are given.
+
+    Raises:
+        InvalidInputError: a wrong number of weights, a negative or non-finite one, or all of them zero.
+    """
+    if not weights:
+        return (1 / count,) * count
+    if len(weights) != count:
+        raise InvalidInputError(f"{len(weights)} weights for {count} planes; give one per plane")
+    if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
+        raise InvalidInputError("weights must be finite and not negative")
+    total = math.fsum(weights)
+    if not (total > 0 and math.isfinite(total)):
+        raise InvalidInputError("weights must not all be zero, and their sum must be finite")
+    return tuple(weight / total for weight in weights)
+
+
+def letter_names(count: int) -> tuple[str, ...]:
+    """The first letters of the paper's alphabet: a..z, aa, ab, ..., dp at 120, and on.
+
+    Raises:
+        InvalidInputError: fewer than 1 or more than `MAX_TOKENS`.
+
+    Example:
+        >>> letter_names(120)[-1]
+        'dp'
+    """
+    if not 1 <= count <= MAX_TOKENS:
+        raise InvalidInputError(f"{count} letters: give between 1 and {MAX_TOKENS}")
+    names = []
+    for number in range(count):
+        name, rest = "", number + 1
+        while rest:
+            rest, digit = divmod(rest - 1, 26)
+            name = chr(ord("a") + digit) + name
+        names.append(name)
+    return tuple(names)

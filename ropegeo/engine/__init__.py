@@ -1,0 +1,1 @@
+"""Scores and margins: definitions, exact routes, and the choice between them."""

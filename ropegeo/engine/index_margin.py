@@ -1,0 +1,167 @@
+r"""Margins of index heads: one plane exactly at any length, several planes by definition.
+
+The profile is beta * sum_k a_k cos(t theta_k) in the displacement t = d - s, even in t. A query with offset s at
+length n sees t in {-s, .., n-1-s}, so its margin is the minimum of the gap over 1 <= |t| <= T with *reach* T = max(s,
+n-1-s):
+
+* `margin`: T = max(s, n-1-s);
+* `worst`, over offsets 0..m: T = n-1, reached by s = 0 (and by s = n-1);
+* `best`, over offsets 0..m with m < n: T = max(ceil((n-1)/2), n-1-m), the offset nearest to the middle.
+
+Source: MATH.md sections 4 and 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ropegeo.engine.diophantine import OnePlaneStaircase, one_plane_staircase, short
+from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths
+from ropegeo.errors import InvalidInputError, UnsupportedError
+from ropegeo.exact import Enclosure
+from ropegeo.exact.enclosure import DOUBLE_DIGITS
+from ropegeo.heads import LOGIT_ERROR, LogitProfile
+
+MAX_PHASES = 2 * 10**8
+"""Planes times reach that the definition is evaluated for (seconds of numpy)."""
+_BLOCK = 1 << 14
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SampledStaircase:
+    """The same as `OnePlaneStaircase` for several planes: record minima of the gap found by evaluating every t.
+
+    Attributes:
+        reach: how far the steps are complete.
+        steps: displacements at which the running minimum falls.
+        gaps: the minimum from each step on, in units of beta.
+        method: the route, for results.
+    """
+
+    reach: int
+    steps: tuple[int, ...]
+    gaps: tuple[float, ...]
+    method: str = "definition"
+
+    def index_at(self, reach: int) -> int:
+        """Which step holds the minimum over displacements 1..reach.
+
+        Raises:
+            InvalidInputError: a reach below 1 or beyond the staircase.
+        """
+        if not 1 <= reach <= self.reach:
+            raise InvalidInputError(f"staircase: reach {short(reach)} lies outside 1..{short(self.reach)}")
+        return int(np.searchsorted(self.steps, reach, side="right")) - 1
+
+    def margin(self, index: int, digits: int = DOUBLE_DIGITS) -> Enclosure:  # noqa: ARG002 - as OnePlaneStaircase
+        """The margin from step `index` on, in units of beta; `digits` beyond what the error proves are not given."""
+        return Enclosure.around(self.gaps[index], LOGIT_ERROR)
+
+
+Staircase = OnePlaneStaircase | SampledStaircase
+
+
+def staircase(profile: LogitProfile, reach: int) -> Staircase:
+    """All steps of a peaked profile's margin up to displacement `reach`: exact for one plane, else by definition.
+
+    Args:
+        profile: real, non-negative coefficients about its origin (a built index head).
+        reach: largest displacement.
+
+    Raises:
+        InvalidInputError: a profile that is not peaked or has no active plane.
+        UnsupportedError: several planes and more than `MAX_PHASES` phases.
+    """
+    if not profile.is_peaked or not profile.active_planes:
+        raise InvalidInputError("staircase: needs a profile with real, non-negative coefficients, not all zero")
+    if len(profile.active_planes) == 1:
+        return one_plane_staircase(profile.spectrum.angles[profile.active_planes[0]], reach)
+    return _sampled(profile, reach)
+
+
+def _sampled(profile: LogitProfile, reach: int) -> SampledStaircase:
+    used = len(profile.active_planes)
+    if used * reach > MAX_PHASES:
+        raise UnsupportedError(
+            f"the margin of {used} planes is evaluated at every displacement, here up to {short(reach)}; "
+            f"the limit is {MAX_PHASES // used}: use a shorter length or one plane"
+        )
+    steps: list[int] = []
+    gaps: list[float] = []
+    lowest = np.inf
+    for start in range(1, reach + 1, _BLOCK):
+        t = np.arange(start, min(start + _BLOCK, reach + 1))
+        gap = profile.gap(t) / profile.weight
+        running = np.minimum.accumulate(np.minimum(gap, lowest))
+        falls = np.flatnonzero(running < np.concatenate([[lowest], running[:-1]]))
+        steps += t[falls].tolist()
+        gaps += running[falls].tolist()
+        lowest = running[-1]
+    return SampledStaircase(reach=reach, steps=tuple(steps), gaps=tuple(gaps))
+
+
+def index_curve(
+    profile: LogitProfile, lengths: Sequence[int], *, max_offset: int | None = None, digits: int = DOUBLE_DIGITS
+) -> MarginCurve:
+    """Margin, best and worst of an index head at several lengths.
+
+    Args:
+        profile: of a built index head; its origin is the offset s.
+        lengths: n, each larger than the offset; for one plane any size up to 10**1000.
+        max_offset: m, the largest offset of the class that `best` and `worst` range over; every offset in the length
+            if not given.
+        digits: significant digits to prove on the exact route.
+
+    Raises:
+        InvalidInputError: a length below 2 or not above the offset.
+        UnsupportedError: see `staircase`.
+
+    Accuracy: one plane: enclosures that prove `digits` digits. Several: absolute error `LOGIT_ERROR`.
+
+    Source: MATH.md section 5.
+
+    Example:
+        >>> from ropegeo.spectrum import RopeSpectrum
+        >>> profile = LogitProfile(spectrum=RopeSpectrum.from_angle("1"), coefficients=np.ones(1))
+        >>> index_curve(profile, [1001]).points[0].margin.digits()
+        '1.8173640789234051e-9'
+    """
+    offset = profile.origin
+    ns = check_lengths(lengths)
+    for n in ns:
+        if n <= offset:
+            raise InvalidInputError(f"offset {short(offset)} needs a length above it: length {short(n)} is too short")
+    if max_offset is not None and max_offset < offset:
+        raise InvalidInputError(f"offset {short(offset)} is outside the class of offsets 0..{short(max_offset)}")
+    steps = staircase(profile, max(ns) - 1)
+    cache: dict[int, Enclosure] = {}
+
+    def at_reach(reach: int) -> tuple[int, Enclosure]:
+        index = steps.index_at(reach)
+        if index not in cache:
+            cache[index] = steps.margin(index, digits)
+        return steps.steps[index], cache[index]
+
+    points = []
+    for n in ns:
+        t, margin = at_reach(max(offset, n - 1 - offset))
+        largest = n - 1 if max_offset is None else min(max_offset, n - 1)
+        points.append(
+            MarginPoint(
+                length=n,
+                margin=margin,
+                best=at_reach(max(n // 2, n - 1 - largest))[1],
+                worst=at_reach(n - 1)[1],
+                at=t if t <= n - 1 - offset else -t,
+                method=steps.method,
+            )
+        )
+    return MarginCurve(
+        points=tuple(points),
+        margin_of=f"offset {short(offset)}",
+        inputs="offsets 0..n-1" if max_offset is None else f"offsets 0..{short(max_offset)} within the length",
+        beta=profile.weight,
+    )

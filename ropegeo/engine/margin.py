@@ -1,0 +1,191 @@
+"""`MarginCurve`: by how much a head wins, at each length, with the route and the error of every number.
+
+*Margin* is signed: the largest logit among positions that hold the right token minus the largest among positions
+whose token differs, in units of beta. It is the *discrepancy* of Urrutia et al. (which has nothing to do with that of
+equidistribution) where the head is right and no copy of the answer is runner-up. `best` and `worst` are its largest
+and smallest value over a named class of inputs of that length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ropegeo._arrays import BoolArray, FloatArray
+from ropegeo.errors import FileFormatError, InvalidInputError
+from ropegeo.exact import Enclosure
+from ropegeo.exact.enclosure import DOUBLE_DIGITS
+
+SCHEMA = "ropegeo.margin_curve/1"
+MAX_LENGTH = 10**1000
+_SAFE_INTEGER = 2**53
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginPoint:
+    """The margin at one length.
+
+    Attributes:
+        length: n, number of visible positions.
+        margin: the curve's own margin, in units of beta.
+        best: largest margin over the curve's class of inputs, or None where no route reaches it.
+        worst: smallest margin over the class.
+        at: displacement t = d - s of the runner-up from the target.
+        method: route, `continued_fraction`, `closed_form` or `definition`.
+    """
+
+    length: int
+    margin: Enclosure
+    best: Enclosure | None
+    worst: Enclosure
+    at: int
+    method: str
+
+    @property
+    def status(self) -> str:
+        """`wins`, `tie` (exactly 0), `fails`, or `undecided` where the error is larger than the margin."""
+        return {1: "wins", 0: "tie", -1: "fails", None: "undecided"}[self.margin.sign]
+
+    def to_dict(self, digits: int = DOUBLE_DIGITS) -> dict[str, Any]:
+        """JSON-ready form; integers above 2**53 are texts, so that no reader rounds them."""
+        row: dict[str, Any] = {"length": safe_integer(self.length)}
+        row |= self.margin.to_dict("margin", digits)
+        row["abs_error"] = row.pop("margin_abs_error")
+        row |= {"best": None, "best_digits": None, "best_abs_error": None}
+        if self.best is not None:
+            row |= self.best.to_dict("best", digits)
+        row |= self.worst.to_dict("worst", digits)
+        return row | {"at": safe_integer(self.at), "status": self.status, "method": self.method}
+
+    @classmethod
+    def from_dict(cls, row: dict[str, Any]) -> MarginPoint:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            FileFormatError: a missing or malformed field.
+        """
+        try:
+            named = {**row, "margin_abs_error": row["abs_error"]}
+            return cls(
+                length=int(row["length"]),
+                margin=Enclosure.from_dict(named, "margin"),
+                best=None if row["best"] is None else Enclosure.from_dict(named, "best"),
+                worst=Enclosure.from_dict(named, "worst"),
+                at=int(row["at"]),
+                method=str(row["method"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FileFormatError(f"margin curve: a row is missing a field or has a wrong one ({error})") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginCurve:
+    """Margins of one head at several lengths.
+
+    Attributes:
+        points: one per length, in the order asked.
+        margin_of: what `margin` is the margin of.
+        inputs: the class that `best` and `worst` range over.
+        beta: logit units per unit of margin.
+    """
+
+    points: tuple[MarginPoint, ...]
+    margin_of: str
+    inputs: str
+    beta: float
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The lengths, as exact integers."""
+        return tuple(point.length for point in self.points)
+
+    @property
+    def margin(self) -> Float[FloatArray, " lengths"]:
+        """Nearest doubles of the margins."""
+        return np.array([float(point.margin) for point in self.points])
+
+    @property
+    def abs_error(self) -> Float[FloatArray, " lengths"]:
+        """Bound on the error of each entry of `margin`."""
+        return np.array([point.margin.abs_error for point in self.points])
+
+    def to_dict(self, digits: int = DOUBLE_DIGITS) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {
+            "schema": SCHEMA,
+            "unit": "beta",
+            "beta": self.beta,
+            "margin_of": self.margin_of,
+            "inputs": self.inputs,
+            "rows": [point.to_dict(digits) for point in self.points],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> MarginCurve:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            FileFormatError: a wrong schema, a missing or malformed field.
+        """
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            raise FileFormatError(f"margin curve: expected schema {SCHEMA!r}")
+        try:
+            return cls(
+                points=tuple(MarginPoint.from_dict(row) for row in data["rows"]),
+                margin_of=str(data["margin_of"]),
+                inputs=str(data["inputs"]),
+                beta=float(data["beta"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"margin curve: a field is missing or wrong ({error})") from error
+
+
+def per_input(logits: Float[FloatArray, " n"], is_answer: Bool[BoolArray, " n"]) -> float:
+    """The signed margin of one input and query, by definition, in the units of `logits`.
+
+    Args:
+        logits: of the visible positions.
+        is_answer: which of them hold the right token.
+
+    Returns:
+        max over answers - max over the others; 0 or below where the head fails.
+
+    Raises:
+        InvalidInputError: no answer, or nothing to win against.
+
+    Source: MATH.md section 4; the repaired form of Definition 3.1 of arXiv 2605.31558.
+
+    Example:
+        >>> per_input(np.array([0.5, 2.0, 1.0]), np.array([False, True, False]))
+        1.0
+    """
+    if not is_answer.any() or is_answer.all():
+        raise InvalidInputError("per_input: needs at least one position with the answer and one with another token")
+    return float(logits[is_answer].max() - logits[~is_answer].max())
+
+
+def check_lengths(lengths: Sequence[int]) -> tuple[int, ...]:
+    """Lengths as a tuple.
+
+    Raises:
+        InvalidInputError: none given, below 2 (nothing to win against), or above 10**1000.
+    """
+    if not lengths:
+        raise InvalidInputError("lengths: give at least one")
+    for length in lengths:
+        if length < 2:
+            raise InvalidInputError(
+                f"length {length} must be at least 2: with one position there is nothing to win against"
+            )
+        if length > MAX_LENGTH:
+            raise InvalidInputError("length is above 10^1000, the largest that is computed")
+    return tuple(lengths)
+
+
+def safe_integer(value: int) -> int | str:
+    """An integer that every JSON reader keeps exactly: text above 2**53."""
+    return value if abs(value) <= _SAFE_INTEGER else str(value)

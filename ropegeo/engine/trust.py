@@ -1,0 +1,97 @@
+r"""Where a built head stops being trustworthy: ties, number formats, the first length that fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+from ropegeo.engine.index_margin import MAX_PHASES, staircase
+from ropegeo.engine.retrieval_margin import has_closed_form, letter_curve
+from ropegeo.heads import LetterProfile, LogitProfile
+
+FORMATS: dict[str, Fraction] = {
+    "bfloat16": Fraction(1, 2**8),
+    "float16": Fraction(1, 2**11),
+    "float32": Fraction(1, 2**24),
+    "float64": Fraction(1, 2**53),
+}
+"""Distance between 1 and the next number below it, which is the finest step of a logit near its peak."""
+
+SEARCH_LIMIT = 10**12
+"""One-plane staircases are searched this far."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundingLength:
+    """The first length at which a margin is below one rounding step of a number format.
+
+    Attributes:
+        number_format: name of the format.
+        step: relative rounding step just below the peak.
+        length: first such length, or None if there is none up to `searched`.
+        searched: largest length searched.
+    """
+
+    number_format: str
+    step: float
+    length: int | None
+    searched: int
+
+
+def tie_length(profile: LogitProfile) -> int | None:
+    """First length at which an index head's margin is exactly 0, or None if there is none.
+
+    Every active plane returns together first at displacement t = lcm of the denominators of its turns, if all turns are
+    rational; with offset s the head sees that displacement from length t + 1 + s on, or from t <= s on at once.
+
+    Source: MATH.md section 5.
+    """
+    turns = [profile.spectrum.rational_turn(plane) for plane in profile.active_planes]
+    if not turns or any(turn is None for turn in turns):
+        return None
+    period = lcm(*(turn.denominator for turn in turns if turn is not None))
+    return profile.origin + 1 if period <= profile.origin else profile.origin + 1 + period
+
+
+def rounding_lengths(profile: LogitProfile) -> tuple[RoundingLength, ...]:
+    """For each number format, the first length at which the margin is below one rounding step of the peak logit.
+
+    An estimate of where that format stops: below it, rounding the logits alone can decide the argmax. It is not an
+    emulation of a model's arithmetic, whose rotation in the same format can fail earlier.
+    """
+    used = len(profile.active_planes)
+    reach = SEARCH_LIMIT if used == 1 else max(1, min(1 << 16, MAX_PHASES // used))
+    steps = staircase(profile, reach)
+    margins = [steps.margin(index, 6) for index in range(len(steps.steps))]
+    offset = profile.origin
+    found = []
+    for name, step in FORMATS.items():
+        first = next((t for t, margin in zip(steps.steps, margins, strict=True) if margin.high < step), None)
+        length = None if first is None else offset + 1 if first <= offset else offset + 1 + first
+        found.append(RoundingLength(number_format=name, step=float(step), length=length, searched=reach + 1 + offset))
+    return tuple(found)
+
+
+def first_failing_length(profile: LetterProfile) -> int | None:
+    """First length at which the worst case of a one-plane letter-matching head is 0 or below; None for several planes.
+
+    worst(n) never grows with n (more positions are more targets and more rivals), and it is at most 0 where
+    (n-1) theta >= omega, so the sign is found by bisection on exact closed forms.
+
+    Source: MATH.md section 6.
+    """
+    if len(profile.active_planes) != 1:
+        return None
+    # A centre beyond the window has no closed form; the head is meant for lengths that contain it.
+    low = max(2, int(profile.centre) + 2)
+    high = low
+    while has_closed_form(profile, high) and letter_curve(profile, [high]).points[0].worst.sign == 1:
+        low, high = high, 2 * high
+    if high == low:
+        return low
+    while high - low > 1:
+        middle = (low + high) // 2
+        wins = has_closed_form(profile, middle) and letter_curve(profile, [middle]).points[0].worst.sign == 1
+        low, high = (middle, high) if wins else (low, middle)
+    return high

@@ -1,0 +1,71 @@
+"""Ball arithmetic: the one place that talks to python-flint.
+
+A *ball* is a midpoint with a radius; every operation returns a ball that contains the exact result, so a
+statement read off a ball is proved, not estimated. The working precision of FLINT is a process-wide
+setting; `precision` sets it for a block and puts it back. It is not meant for several threads at once.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+
+from flint import arb, ctx, fmpq, fmpz
+
+Ball = arb
+
+MAX_FACTOR_BITS = 128
+"""Integers under a root are factored into primes up to this size (fractions of a second at the limit)."""
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Run a block of ball arithmetic with `bits` bits of working precision."""
+    before = ctx.prec
+    ctx.prec = bits
+    try:
+        yield
+    finally:
+        ctx.prec = before
+
+
+def ball(value: Fraction | int) -> Ball:
+    """The ball of a rational number, at the working precision."""
+    return arb(fmpq(value.numerator, value.denominator))
+
+
+def pi() -> Ball:
+    """The ball of pi, at the working precision."""
+    return arb.pi()
+
+
+def least(values: list[Ball]) -> Ball:
+    """A ball that contains the minimum of the numbers in `values`."""
+    smallest = values[0]
+    for value in values[1:]:
+        smallest = smallest.min(value)
+    return smallest
+
+
+def greatest(values: list[Ball]) -> Ball:
+    """A ball that contains the maximum of the numbers in `values`."""
+    largest = values[0]
+    for value in values[1:]:
+        largest = largest.max(value)
+    return largest
+
+
+def prime_factors(number: int) -> list[tuple[int, int]]:
+    """Prime factorisation of a positive integer, as (prime, exponent) in increasing order."""
+    return [(int(prime), int(exponent)) for prime, exponent in fmpz(number).factor()]
+
+
+def rational_ends(value: Ball) -> tuple[Fraction, Fraction]:
+    """Both ends of a finite ball, exactly, whatever the working precision."""
+    middle, radius = _dyadic(value.mid()), _dyadic(value.rad())
+    return middle - radius, middle + radius
+
+
+def _dyadic(point: Ball) -> Fraction:
+    mantissa, exponent = point.man_exp()
+    power = int(exponent)
+    return Fraction(int(mantissa) << power) if power >= 0 else Fraction(int(mantissa), 1 << -power)

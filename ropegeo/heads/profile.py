@@ -1,0 +1,189 @@
+"""Logit profiles: what a head scores at each distance. After this point no code knows where a head came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Complex, Float, Int
+
+from ropegeo._arrays import ComplexArray, FloatArray, IntArray, frozen
+from ropegeo.errors import InvalidInputError
+from ropegeo.spectrum import RopeSpectrum
+from ropegeo.spectrum.phases import MAX_DISPLACEMENT, turn_of
+
+LOGIT_ERROR = 4e-15
+"""Absolute error of a computed logit, per unit of the profile's weight: 7e-16 from the phases (see
+`ropegeo.spectrum.phases`), the rest from the cosine, the products and the sum over up to 4096 planes, which numpy adds
+pairwise."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LogitProfile:
+    r"""logit(d) = constant + Re sum_k c_k exp(i theta_k (d - origin)) for one query content and one key content.
+
+    Attributes:
+        spectrum: angles theta_k.
+        coefficients: c_k, one per plane, in logit units.
+        constant: part of the logit that does not turn (pass-through coordinates).
+        origin: distance from which phases are counted. A built index head has its offset here and real,
+            non-negative coefficients, so that its peak is known exactly rather than to rounding.
+
+    Raises:
+        InvalidInputError: a wrong shape, NaN or infinite values.
+    """
+
+    spectrum: RopeSpectrum
+    coefficients: Complex[ComplexArray, " planes"]
+    constant: float = 0.0
+    origin: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "coefficients", frozen(self.coefficients, np.complex128))
+        if self.coefficients.shape != (self.spectrum.planes,):
+            raise InvalidInputError(
+                f"LogitProfile: needs {self.spectrum.planes} coefficients, one per plane; "
+                f"got shape {self.coefficients.shape}"
+            )
+        if not (np.isfinite(self.coefficients).all() and np.isfinite(self.constant)):
+            raise InvalidInputError("LogitProfile: coefficients and constant must be finite")
+
+    @property
+    def weight(self) -> float:
+        """Sum of |c_k|: the scale beta of a built head, and the unit of error bounds."""
+        return float(np.abs(self.coefficients).sum())
+
+    @property
+    def abs_error(self) -> float:
+        """Bound on the absolute error of `logit`, in logit units."""
+        return LOGIT_ERROR * self.weight + 2.0**-52 * abs(self.constant)
+
+    @property
+    def active_planes(self) -> tuple[int, ...]:
+        """Planes with a non-zero coefficient."""
+        return tuple(int(plane) for plane in np.flatnonzero(self.coefficients))
+
+    @property
+    def is_peaked(self) -> bool:
+        """Whether all coefficients are real and non-negative, so that the logit is even about its peak at `origin`."""
+        return bool((self.coefficients.imag == 0).all() and (self.coefficients.real >= 0).all())
+
+    def logit(self, distances: Int[IntArray, "*shape"]) -> Float[FloatArray, "*shape"]:
+        """The logit at each distance d = i - j, in logit units.
+
+        Args:
+            distances: integers with |d - origin| < 2**62.
+
+        Accuracy: absolute error below `abs_error`.
+
+        Source: MATH.md section 1; Urrutia et al., arXiv 2605.31558, section 2.
+        """
+        if abs(self.origin) >= MAX_DISPLACEMENT:
+            raise InvalidInputError("LogitProfile.logit: the origin is beyond 2**62; only closed routes reach there")
+        phases = self.spectrum.phases(np.asarray(distances, dtype=np.int64) - self.origin)
+        c = self.coefficients
+        values: FloatArray = (c.real * np.cos(phases) - c.imag * np.sin(phases)).sum(axis=-1) + self.constant
+        return values
+
+    def gap(self, displacements: Int[IntArray, "*shape"]) -> Float[FloatArray, "*shape"]:
+        """logit(origin) - logit(origin + t) of a peaked profile, as sum_k 2 c_k sin(t theta_k / 2)**2.
+
+        The sine form keeps small gaps that a difference of cosines would lose.
+
+        Raises:
+            InvalidInputError: the profile is not peaked.
+
+        Accuracy: absolute error below `LOGIT_ERROR * weight`.
+        """
+        if not self.is_peaked:
+            raise InvalidInputError("LogitProfile.gap: needs real, non-negative coefficients; use logit() differences")
+        sines = np.sin(self.spectrum.phases(displacements) / 2)
+        values: FloatArray = (2 * self.coefficients.real * sines**2).sum(axis=-1)
+        return values
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LetterProfile:
+    r"""logit(shift, d) = sum_k w_k cos(2 pi shift / letters + (d - centre) theta_k).
+
+    The profile of a head that matches letters coded by equal turns of a circle: `shift` is the number of the key's
+    letter minus the number of the letter that the query looks for, modulo `letters`. Shift 0 is a match.
+
+    Attributes:
+        spectrum: angles theta_k.
+        weights: w_k >= 0, one per plane, in logit units.
+        letters: size of the alphabet, at least 2.
+        centre: distance at which a match scores highest; (n - 1)/2 for a head centred on length n, else 0.
+
+    Raises:
+        InvalidInputError: wrong shape, negative or non-finite weights, fewer than two letters.
+    """
+
+    spectrum: RopeSpectrum
+    weights: Float[FloatArray, " planes"]
+    letters: int
+    centre: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", frozen(self.weights, np.float64))
+        if self.weights.shape != (self.spectrum.planes,):
+            raise InvalidInputError(f"LetterProfile: needs {self.spectrum.planes} weights; got {self.weights.shape}")
+        if not (np.isfinite(self.weights).all() and (self.weights >= 0).all()):
+            raise InvalidInputError("LetterProfile: weights must be finite and not negative")
+        if self.letters < 2:
+            raise InvalidInputError(f"LetterProfile: needs at least 2 letters, got {self.letters}")
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights: the scale beta."""
+        return float(self.weights.sum())
+
+    @property
+    def abs_error(self) -> float:
+        """Bound on the absolute error of `logit`, in logit units (twice a profile's: two phases are added)."""
+        return 2 * LOGIT_ERROR * self.weight
+
+    @property
+    def active_planes(self) -> tuple[int, ...]:
+        """Planes with a non-zero weight."""
+        return tuple(int(plane) for plane in np.flatnonzero(self.weights))
+
+    @property
+    def code_turn(self) -> Fraction:
+        """The angle between neighbouring letters, as a fraction of a turn."""
+        return Fraction(1, self.letters)
+
+    @cached_property
+    def _centre_phases(self) -> FloatArray:
+        numerator, denominator = self.centre.numerator, self.centre.denominator
+        return np.array([2 * np.pi * turn_of(angle / denominator, numerator) for angle in self.spectrum.angles])
+
+    def logit(self, shift: int, distances: Int[IntArray, "*shape"]) -> Float[FloatArray, "*shape"]:
+        """The logit of a key whose letter is `shift` after the one looked for, at each distance, in logit units.
+
+        Args:
+            shift: difference of letter numbers; any integer.
+            distances: integers with |d| < 2**62.
+
+        Accuracy: absolute error below `abs_error`.
+
+        Source: MATH.md section 3; Urrutia et al., arXiv 2605.31558, appendix F.2.
+        """
+        code = 2 * np.pi * (shift % self.letters) / self.letters
+        values: FloatArray = (np.exp(1j * code) * self.phasor(distances)).real
+        return values
+
+    def phasor(self, distances: Int[IntArray, "*shape"]) -> Complex[ComplexArray, "*shape"]:
+        """sum_k w_k exp(i (d - centre) theta_k): the logit of every shift is Re(exp(i 2 pi shift/letters) phasor)."""
+        turned = self.spectrum.phases(np.asarray(distances, dtype=np.int64)) - self._centre_phases
+        values: ComplexArray = (self.weights * np.exp(1j * turned)).sum(axis=-1)
+        return values
+
+    def profile(self, shift: int) -> LogitProfile:
+        """The ordinary profile of one shift: c_k = w_k exp(i (2 pi shift/letters - centre theta_k))."""
+        code = 2 * np.pi * (shift % self.letters) / self.letters
+        return LogitProfile(
+            spectrum=self.spectrum, coefficients=self.weights * np.exp(1j * (code - self._centre_phases))
+        )

@@ -1,0 +1,37 @@
+"""Shapes in annotations are checked in every test; what is not there is skipped by name."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from jaxtyping import install_import_hook
+
+# Before anything of ropegeo is imported: jaxtyping + beartype check every annotated call.
+install_import_hook("ropegeo", "beartype.beartype")
+
+SHARED = Path(__file__).parents[2] / "shared"
+
+settings.register_profile("ropegeo", deadline=None, print_blob=True, derandomize=True)
+settings.load_profile("ropegeo")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip by name what this machine does not have; leave `slow` tests to `-m slow`."""
+    has_models = importlib.util.find_spec("transformers") is not None and importlib.util.find_spec("torch") is not None
+    chosen = config.option.markexpr
+    for item in items:
+        if "shared" in item.keywords and not SHARED.is_dir():
+            item.add_marker(pytest.mark.skip(reason="needs the folder ../shared"))
+        if "models" in item.keywords and not has_models:
+            item.add_marker(pytest.mark.skip(reason="needs the extra `models`: pip install 'ropegeo[models]'"))
+        if "slow" in item.keywords and "slow" not in chosen:
+            item.add_marker(pytest.mark.skip(reason="slow: run with -m slow"))
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The folder ../shared."""
+    return SHARED
