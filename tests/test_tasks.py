@@ -114,6 +114,7 @@ def test_states_of_the_figures() -> None:
         ([1], [1], [False]),
         (["a", 1], ["a", "a"], [True, True]),
         (["a", 2], ["a", 2], [True, False]),
+        ([1, "a"], [1, "a"], [False, True]),
         (["a", 1, 1], ["a", "a", 1], [True] * 3),
         (["a", "b", 2, 3, 5], ["a", "b", "a", "a", 5], [True] * 4 + [False]),
         ([], [], []),

@@ -26,12 +26,12 @@ def dirichlet_bound(reach: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*s
     Source: MATH.md section 5 (Dirichlet 1842).
 
     Example:
-        >>> float(dirichlet_bound(np.array(3.0)))
-        1.0
+        >>> float(dirichlet_bound(np.array(1.0)))
+        2.0
     """
     if np.any(reach < 1):
         raise InvalidInputError("dirichlet_bound: needs reach >= 1")
-    bound: FloatArray = 2 * np.sin(np.pi / (reach + 1)) ** 2
+    bound: FloatArray = np.asarray(2 * np.sin(np.pi / (reach + 1)) ** 2)
     return bound
 
 
@@ -51,5 +51,5 @@ def index_bound_as_printed(length: Float[FloatArray, "*shape"]) -> Float[FloatAr
     """
     if np.any(length < 2):
         raise InvalidInputError("index_bound_as_printed: needs length >= 2")
-    bound: FloatArray = 2 * np.pi**2 / length**2
+    bound: FloatArray = np.asarray(2 * np.pi**2 / length**2)
     return bound

@@ -119,7 +119,7 @@ def one_plane_staircase(angle: ClosedForm, reach: int) -> OnePlaneStaircase:
     Example:
         >>> from ropegeo.exact import read_angle
         >>> one_plane_staircase(read_angle("1"), 1000).steps
-        (1, 6, 19, 25, 44, 333, 355, 710)
+        (1, 6, 19, 25, 44, 333, 710)
     """
     if reach < 1:
         raise InvalidInputError(f"one_plane_staircase: reach {reach} must be at least 1")

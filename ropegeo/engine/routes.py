@@ -43,7 +43,7 @@ def margin_curve(
         >>> from ropegeo import index_head, preset
         >>> curve = margin_curve(index_head(preset("paper"), offset=3).profile, [1024, 10**30])
         >>> [point.margin.digits(6) for point in curve.points]
-        ['1.81736e-9', '5.47182e-61']
+        ['1.81736e-9', '7.11866e-60']
     """
     if isinstance(profile, LetterProfile):
         return letter_curve(profile, lengths, target=offset, self_only=self_only, digits=digits)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Complex, Float, Int
+from jaxtyping import Complex, Float, Inexact, Int
 
 from ropegeo._arrays import ComplexArray, FloatArray, IntArray, frozen
 from ropegeo.errors import InvalidInputError
@@ -36,7 +36,7 @@ class LogitProfile:
     """
 
     spectrum: RopeSpectrum
-    coefficients: Complex[ComplexArray, " planes"]
+    coefficients: Inexact[ComplexArray, " planes"]  # reals are taken and stored as complex numbers
     constant: float = 0.0
     origin: int = 0
 

@@ -32,7 +32,7 @@ _TYPE_KEYS = ("rope_type", "type")
 
 
 def spectrum_from_config(
-    config: str | Path | Mapping[str, Any], *, layer_type: str | None = None, layout: Layout | None = None
+    config: str | Path | Mapping[str, Any], *, layer_type: str | None = None, layout: str | None = None
 ) -> RopeSpectrum:
     """The spectrum of the rotating heads of a model, angle_k = base**(-2k/rotary_dim) before any scaling.
 
@@ -64,7 +64,7 @@ def spectrum_from_config(
 
 
 def _spectrum(
-    outer: Mapping[str, Any], where: str, layer_type: str | None, layout: Layout | None, label: str = "config"
+    outer: Mapping[str, Any], where: str, layer_type: str | None, layout: str | None, label: str = "config"
 ) -> RopeSpectrum:
     config = ConfigSection(where, outer)
     text = config.mapping("text_config")
@@ -124,7 +124,7 @@ class _Rope:
         return rope_type
 
 
-def _family(where: str, name: str | None, layout: Layout | None) -> Family:
+def _family(where: str, name: str | None, layout: str | None) -> Family:
     if layout is not None:
         check_layout(layout)
     if name is not None and name in WITHOUT_ROPE:
@@ -137,9 +137,9 @@ def _family(where: str, name: str | None, layout: Layout | None) -> Family:
     raise UnsupportedError(f'{where}: {what}; give its layout ("half" or "interleaved") to read it all the same')
 
 
-def _layout(config: ConfigSection, family: Family, layout: Layout | None) -> Layout:
+def _layout(config: ConfigSection, family: Family, layout: str | None) -> Layout:
     if layout is not None:
-        return layout
+        return check_layout(layout)
     if family.interleave_key is None or family.interleave_key not in config.values:
         return family.layout
     value = config.values[family.interleave_key]

@@ -11,7 +11,7 @@ from typing import Any
 from ropegeo.errors import InvalidInputError
 from ropegeo.spectrum.config_file import config_path
 from ropegeo.spectrum.hf_config import spectrum_from_config
-from ropegeo.spectrum.layout import Layout
+from ropegeo.spectrum.layout import check_layout
 from ropegeo.spectrum.rope import RopeSpectrum
 
 
@@ -82,7 +82,7 @@ def preset(name: str) -> RopeSpectrum:
     return replace(spectrum_from_config(_PRESETS[name]), source=f"preset {name}")
 
 
-def load_rope(text: str, *, layer_type: str | None = None, layout: Layout | None = None) -> RopeSpectrum:
+def load_rope(text: str, *, layer_type: str | None = None, layout: str | None = None) -> RopeSpectrum:
     """The spectrum that a user named: a preset, or a path to a `config.json` or the folder that holds it.
 
     A preset's name wins over a file of the same name; write `./NAME` for the file.
@@ -100,7 +100,7 @@ def load_rope(text: str, *, layer_type: str | None = None, layout: Layout | None
     if text in _PRESETS:
         if layer_type is not None:
             raise InvalidInputError(f"preset {text}: all its layers turn alike; leave layer_type {layer_type!r} out")
-        return preset(text) if layout is None else preset(text).with_layout(layout)
+        return preset(text) if layout is None else preset(text).with_layout(check_layout(layout))
     try:
         path = config_path(text)
     except InvalidInputError as error:
