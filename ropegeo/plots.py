@@ -368,8 +368,8 @@ def _draw_staircases(axes: Axes, curve: MarginCurve, n: FloatArray) -> list[Floa
     dot = "o" if n.size == 1 else ""
     axes.fill_between(n, worst, best, step="post", color=COLOURS["gap"], alpha=0.22, linewidth=0)
     for name, (values, colour, style) in thin.items():
-        axes.step(n, values, dot, where="post", color=colour, linestyle=style, linewidth=1.1, label=name, zorder=4)
-    axes.step(n, margin, dot, where="post", color=BLACK, linewidth=1.4, label=plain(label, 80), zorder=5, gid="margin")
+        axes.step(n, values, marker=dot, where="post", color=colour, linestyle=style, linewidth=1.1, label=name, zorder=4)
+    axes.step(n, margin, marker=dot, where="post", color=BLACK, linewidth=1.4, label=plain(label, 80), zorder=5, gid="margin")
     return [margin, best, worst]
 
 

@@ -150,6 +150,14 @@ def test_the_latest_equal_token_is_taken() -> None:
     assert [str(token) for token in iterate(retrieval, row, 2)[-1]] == ["ba", "a1", "a1", "a1"]
 
 
+def test_a_token_can_spoil_its_own_path() -> None:
+    """The last token itself is the second, different one under a letter that its path looks up."""
+    row = parse_letter_task("a1 ba ab")
+    assert well_defined(row) == [True, True, False]
+    with pytest.raises(IllDefinedTaskError, match=r"^letter_path: position 2 .*'a1' at 1 and 'ab' at 3"):
+        letter_path(row)
+
+
 # ---- refusals ----
 
 PARSED = [
@@ -270,6 +278,7 @@ def test_letter_text(text: str, tokens: list[Bigram]) -> None:
 
 def test_number_text() -> None:
     """ASCII digits only are integers; digits of other scripts and mixed tokens are letters."""
+    assert parse_number_task("foo " + "0" * 20 + "7") == ["foo", 7]
     assert parse_number_task("foo 007 x2 1e5 \u0663 \u00b2 -- ") == ["foo", 7, "x2", "1e5", "\u0663", "\u00b2", "--"]
 
 
