@@ -206,7 +206,9 @@ def _place_labels(axes: Axes, coarser: Iterator[list[CircleLabel]]) -> None:
             for n, y in zip(side, spread(wanted, heights[side], box.height / 2), strict=True):
                 nearest = max(abs(y) - heights[n] / 2, 0)  # of the text's box to the horizontal through the centre
                 places[n] = (math.sqrt(max((away * radius) ** 2 - nearest**2, 0)) + 2 * gap, y)
-        if radius < box.height / 8 or all(x + extents[n].width <= box.width / 2 - 4 * gap for n, (x, _) in places.items()):
+        if radius < box.height / 8 or all(
+            x + extents[n].width <= box.width / 2 - 4 * gap for n, (x, _) in places.items()
+        ):
             break
         radius *= 0.98
     axes.set_xlim(-box.width / 2 / radius, box.width / 2 / radius)
@@ -244,7 +246,9 @@ def _draw_logits(axes: Axes, logits: DistanceLogits) -> None:
                     d, match, logits.rival, where=won, interpolate=True, label=label, rasterized=many, **style, **fill
                 )
     else:
-        axes.plot(d, match, "-o" if few else "-", color=COLOURS["key"] if d.size <= 200 else _FAINT, label="any token", **line)
+        axes.plot(
+            d, match, "-o" if few else "-", color=COLOURS["key"] if d.size <= 200 else _FAINT, label="any token", **line
+        )
         _mark_target(axes, logits)
     axes.set_xlim(d[0] - 0.03 * max(d[-1] - d[0], 1), d[-1] + 0.03 * max(d[-1] - d[0], 1))
     ticks = [tick for tick in MaxNLocator(6, integer=True).tick_values(d[0], d[-1]) if d[0] <= tick <= d[-1]]
@@ -368,8 +372,12 @@ def _draw_staircases(axes: Axes, curve: MarginCurve, n: FloatArray) -> list[Floa
     dot = "o" if n.size == 1 else ""
     axes.fill_between(n, worst, best, step="post", color=COLOURS["gap"], alpha=0.22, linewidth=0)
     for name, (values, colour, style) in thin.items():
-        axes.step(n, values, marker=dot, where="post", color=colour, linestyle=style, linewidth=1.1, label=name, zorder=4)
-    axes.step(n, margin, marker=dot, where="post", color=BLACK, linewidth=1.4, label=plain(label, 80), zorder=5, gid="margin")
+        axes.step(
+            n, values, marker=dot, where="post", color=colour, linestyle=style, linewidth=1.1, label=name, zorder=4
+        )
+    axes.step(
+        n, margin, marker=dot, where="post", color=BLACK, linewidth=1.4, label=plain(label, 80), zorder=5, gid="margin"
+    )
     return [margin, best, worst]
 
 

@@ -51,5 +51,5 @@ def index_bound_as_printed(length: Float[FloatArray, "*shape"]) -> Float[FloatAr
     """
     if np.any(length < 2):
         raise InvalidInputError("index_bound_as_printed: needs length >= 2")
-    bound: FloatArray = np.asarray(2 * np.pi**2 / length**2)
+    bound: FloatArray = np.asarray(2 * (np.pi / length) ** 2)
     return bound

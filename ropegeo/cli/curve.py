@@ -12,19 +12,20 @@ from rich.table import Table
 from ropegeo._version import __version__
 from ropegeo.cli.output import Destinations, console, json_text, print_json, suffix_of, table
 from ropegeo.cli.request import HeadRequest, apply_threads, head_curve, read_head, read_integer, read_lengths
-from ropegeo.construct.built import LETTER_MODES, index_profile
+from ropegeo.construct.built import LETTER_MODES
 from ropegeo.construct.files import load_head
 from ropegeo.engine.diophantine import short
-from ropegeo.engine.index_margin import staircase
 from ropegeo.engine.margin import MarginCurve, MarginPoint
+from ropegeo.engine.routes import drawn_lengths
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact import Enclosure
 
 if TYPE_CHECKING:
     from ropegeo.cli.options import HeadOptions, LengthOptions, OutputOptions, PlotOptions, RopeOptions
 
+TINY = 1e-300
+"""Below this a double says nothing of an error; the certified digits do."""
 COLUMNS = ("length", "margin", "best", "worst", "at", "abs_error")
-PLOT_POINTS = 400
 
 
 def run(
@@ -87,10 +88,13 @@ def _picture(request: HeadRequest, curve: MarginCurve, suffix: str) -> bytes:
 
     recipe = request.built.recipe
     offset = request.offset or recipe.offset
-    dense = head_curve(request, _dense_lengths(request, curve), 6)
+    first = min(max(2, offset + 1), *curve.lengths, max(curve.lengths))
+    between = drawn_lengths(request.built.profile, first, max(*curve.lengths, first + 1), offset=offset)
+    dense = head_curve(request, sorted({*between, *curve.lengths}), 6)
     bounds = {}
     if recipe.mode not in LETTER_MODES:
-        ns = np.array([float(n) if n < 10**300 else np.inf for n in dense.lengths])
+        # Beyond 1e150 the bounds leave the range of doubles and are not drawn.
+        ns = np.array([float(n) if n < 10**150 else np.nan for n in dense.lengths])
         reach = np.maximum(offset, ns - 1 - offset)
         if len(recipe.planes) == 1:
             bounds["Dirichlet: 1 - cos(2π/(T+1))"] = dirichlet_bound(reach)
@@ -102,24 +106,6 @@ def _picture(request: HeadRequest, curve: MarginCurve, suffix: str) -> bytes:
     return figure_bytes(curve_figure(dense, curve, title=title, bounds=bounds), suffix)
 
 
-def _dense_lengths(request: HeadRequest, curve: MarginCurve) -> list[int]:
-    """Lengths that draw the whole curve: log-spaced, and both sides of every change between."""
-    offset = request.offset or request.built.recipe.offset
-    first = min(max(2, offset + 1), *curve.lengths) if len(curve.lengths) > 1 else max(2, offset + 1)
-    last = max(*curve.lengths, first + 1)
-    growth = np.linspace(0, 1, PLOT_POINTS)
-    scale = 1 << 60  # integers beyond the range of doubles are spaced by exact powers
-    bits = last.bit_length() + 1
-    spaced = {int((2.0 ** ((x * bits) % 1)) * scale) * (1 << int(x * bits)) // scale for x in growth.tolist()}
-    kept = {n for n in spaced if first < n < last} | {first, last, *curve.lengths}
-    if request.built.recipe.mode in LETTER_MODES:
-        return sorted(kept)
-    steps = staircase(index_profile(request.built.recipe), last - 1).steps
-    for t in steps:
-        kept |= {n for n in (t, t + 1, t + offset, t + offset + 1, 2 * t, 2 * t + 1) if first <= n <= last}
-    return sorted(kept)
-
-
 def curve_table(curve: MarginCurve) -> Table:
     """The rows of a curve for people."""
     return table(
@@ -129,7 +115,7 @@ def curve_table(curve: MarginCurve) -> Table:
             ("margin", "right"),
             ("best", "right"),
             ("worst", "right"),
-            ("second at", "right"),
+            ("second at t", "right"),
             ("abs. error", "right"),
             ("route", "left"),
         ],
@@ -144,14 +130,14 @@ def _row(point: MarginPoint) -> list[str]:
         _cell(point.margin) + verdict,
         "-" if point.best is None else _cell(point.best),
         _cell(point.worst),
-        f"t = {short(point.at)}",
-        f"{point.margin.abs_error:.0e}",
+        short(point.at),
+        f"{point.margin.abs_error:.0e}" if point.margin.abs_error > TINY else f"< {TINY:.0e}",
         point.method.replace("_", " "),
     ]
 
 
 def _cell(value: Enclosure) -> str:
-    return value.digits(7) or f"{float(value):.3g}"
+    return value.digits(6) or f"{float(value):.3g}"
 
 
 def csv_text(curve: MarginCurve, digits: int) -> str:

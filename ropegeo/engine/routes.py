@@ -1,13 +1,14 @@
-"""One way in: the margin curve of any built profile, with the route chosen by what the profile is."""
+"""One way in: the margin curve of any built profile, by a route chosen from what the profile is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ropegeo.engine.index_margin import index_curve
+from ropegeo.engine.index_margin import index_curve, staircase
 from ropegeo.engine.margin import MarginCurve
 from ropegeo.engine.retrieval_margin import letter_curve
+from ropegeo.engine.trust import first_failing_length
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
 from ropegeo.heads import LetterProfile, LogitProfile
 
@@ -49,3 +50,37 @@ def margin_curve(
         return letter_curve(profile, lengths, target=offset, self_only=self_only, digits=digits)
     aimed = profile if offset is None else replace(profile, origin=offset)
     return index_curve(aimed, lengths, max_offset=max_offset, digits=digits)
+
+
+def drawn_lengths(
+    profile: LogitProfile | LetterProfile, first: int, last: int, *, offset: int = 0, count: int = 400
+) -> list[int]:
+    """Lengths from `first` to `last` that draw a whole curve: evenly spaced in the logarithm, and every change between.
+
+    For an index head a change is a length at which margin, best or worst takes the next step of its staircase; for a
+    letter head it is the first length that fails.
+
+    Args:
+        profile: what the head scores.
+        first: smallest length, at least 2.
+        last: largest length, of any size.
+        offset: index heads: the offset of the query.
+        count: number of evenly spaced lengths.
+
+    Raises:
+        UnsupportedError: a length that no route reaches.
+    """
+    # Powers of two with 60 fractional bits, so that lengths beyond the range of doubles are spaced as well.
+    low, high = first.bit_length() - 1, last.bit_length()
+    spaced = set()
+    for step in range(count + 1):
+        whole, rest = divmod(step * (high - low), count)
+        spaced.add((int(2.0 ** (60 + rest / count)) << (whole + low)) >> 60)
+    changes: set[int] = set()
+    if isinstance(profile, LetterProfile):
+        failing = first_failing_length(profile)
+        changes |= {failing - 1, failing} if failing is not None else set()
+    else:
+        for t in staircase(profile, last - 1).steps:  # lengths whose reach passes t: margin, worst, best
+            changes |= {t + offset, t + offset + 1, t, t + 1, 2 * t, 2 * t + 1}
+    return sorted(n for n in spaced | changes | {first, last} if first <= n <= last)

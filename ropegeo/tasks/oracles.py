@@ -1,4 +1,4 @@
-"""The number task and the letter task: tokens, oracles, paths, and the text a user writes them in.
+"""The number task and the letter task: tokens, oracles and paths.
 
 Number task: a token is a letter (`str`) or an integer (`int` >= 1), and a layer of Index lets a token read the token
 that many positions back. Letter task: a token is a `Bigram`, and a layer of Retrieval lets a token read the token whose
@@ -16,20 +16,18 @@ from typing import TypeAlias, TypeVar, cast
 
 from ropegeo.errors import IllDefinedTaskError, InvalidInputError
 
-MAX_TOKENS = 100_000
-MAX_TOKEN_CHARACTERS = 100
 MAX_INTEGER_DIGITS = 18
 
-_NUMBER_CHARACTERS = frozenset("0123456789+-\u2212.,;")  # U+2212 is the minus sign that comes out of a PDF.
 # A sign or a point before the digits is more often a wrong integer (C-1, C.5) than the end of a letter.
-_LETTERS_THEN_DIGITS = re.compile("([^0-9]*[^0-9+\\-\u2212.])([0-9]+)")
+LETTERS_THEN_DIGITS = re.compile("([^0-9]*[^0-9+\\-\u2212.])([0-9]+)")
 
 
-def _is_digits(text: str) -> bool:
+def is_digits(text: str) -> bool:
+    """Whether a text is ASCII digits and nothing else."""
     return text.isascii() and text.isdigit()
 
 
-def _shown(thing: object) -> str:
+def shown(thing: object) -> str:
     """What came, escaped to one line and cut to a readable length."""
     text = repr(str(thing))
     return text if len(text) <= 40 else f"{text[:36]}...{text[0]}"
@@ -38,10 +36,10 @@ def _shown(thing: object) -> str:
 def _symbol_fault(symbol: object) -> str:
     """Why `symbol` is neither a letter nor an integer of a task, or "" if it is one."""
     if isinstance(symbol, str):
-        if symbol and not _is_digits(symbol):
+        if symbol and not is_digits(symbol):
             return ""
         # A letter "4" would read like the integer and end a path in silence.
-        return f"is the text {_shown(symbol)}; a letter is not empty and not all digits, an integer is an int"
+        return f"is the text {shown(symbol)}; a letter is not empty and not all digits, an integer is an int"
     if isinstance(symbol, bool) or not isinstance(symbol, int):
         return f"is of type {type(symbol).__name__}; use a letter (str) or an integer (int)"
     in_bounds = 1 <= symbol < 10**MAX_INTEGER_DIGITS
@@ -77,7 +75,7 @@ class Bigram:
     def __str__(self) -> str:
         """The canonical text of the token."""
         joined, right = f"{self.left}{self.right}", str(self.right)
-        plain = _LETTERS_THEN_DIGITS.fullmatch(joined)
+        plain = LETTERS_THEN_DIGITS.fullmatch(joined)
         safe = plain[2] == right if plain else len(joined) == 2 and isinstance(self.right, str)
         return joined if safe else f"{self.left},{right}"
 
@@ -107,7 +105,7 @@ def _bigram_fault(token: object) -> str:
 
 def _checked(call: str, tokens: Sequence[T], fault_of: Callable[[object], str]) -> list[T]:
     if isinstance(tokens, str):
-        raise InvalidInputError(f"{call}: came as the text {_shown(tokens)}; parse it first (parse_number_task, ...)")
+        raise InvalidInputError(f"{call}: came as the text {shown(tokens)}; parse it first (parse_number_task, ...)")
     for position, token in enumerate(tokens, 1):
         if fault := fault_of(token):
             raise InvalidInputError(f"{call}: token {position} {fault}")
@@ -167,13 +165,13 @@ class _Lookups:
         token = self.row[position - 1]
         if isinstance(token.right, int):
             return ""
-        what = f"position {position} ({_shown(token)}) looks up left letter {_shown(token.right)}, which"
+        what = f"position {position} ({shown(token)}) looks up left letter {shown(token.right)}, which"
         if self.source[position - 1] == 0:
             return f"{what} no token at or before it has; put such a token before it"
         if self.clash.get(token.right, math.inf) > seen:
             return ""
         pair = (self.first[token.right], self.clash[token.right])
-        found = " and ".join(f"{_shown(self.row[k - 1])} at {k}" for k in pair)
+        found = " and ".join(f"{shown(self.row[k - 1])} at {k}" for k in pair)
         return f"{what} has different tokens ({found}); make them equal"
 
 
@@ -195,7 +193,7 @@ def retrieval(tokens: Sequence[Bigram]) -> list[Bigram]:
         IllDefinedTaskError: If the input is not `proper`; the message names the first position where it is not.
 
     Example:
-        >>> " ".join(map(str, retrieval(parse_letter_task("C2 FC GF"))))
+        >>> " ".join(map(str, retrieval([Bigram("C", 2), Bigram("F", "C"), Bigram("G", "F")])))
         'C2 C2 FC'
     """
     state, fault = _retrieve("retrieval", tokens)
@@ -234,7 +232,7 @@ def number_path(tokens: Sequence[NumberToken]) -> Path:
         IllDefinedTaskError: If the path reaches an integer that points before the first token.
 
     Example:
-        >>> number_path(parse_number_task("C B A 1 4 1 3 2 1"))
+        >>> number_path(["C", "B", "A", 1, 4, 1, 3, 2, 1])
         Path(positions=(9, 8, 6, 5, 1), hops=4, answer='C')
     """
     row = _checked("number_path", tokens, _symbol_fault)
@@ -272,8 +270,8 @@ def letter_path(tokens: Sequence[Bigram]) -> Path:
             the sequence has two different tokens, before or after it.
 
     Example:
-        >>> letter_path(parse_letter_task("C2 B1 A3 FA EC DE HF GD IG"))
-        Path(positions=(9, 8, 6, 5, 1), hops=4, answer=Bigram(left='C', right=2))
+        >>> letter_path([Bigram("C", 2), Bigram("F", "C"), Bigram("G", "F")])
+        Path(positions=(3, 2, 1), hops=2, answer=Bigram(left='C', right=2))
     """
     row = _checked("letter_path", tokens, _bigram_fault)
     if not row:
@@ -283,7 +281,7 @@ def letter_path(tokens: Sequence[Bigram]) -> Path:
     while isinstance((token := row[positions[-1] - 1]).right, str):
         fault = lookups.fault(positions[-1], len(row))
         if token.left == token.right:
-            fault = f"position {positions[-1]} ({_shown(token)}) finds itself and never ends; change its right letter"
+            fault = f"position {positions[-1]} ({shown(token)}) finds itself and never ends; change its right letter"
         if fault:
             raise IllDefinedTaskError(f"letter_path: {fault}")
         positions.append(lookups.source[positions[-1] - 1])
@@ -327,7 +325,7 @@ def iterate(oracle: Callable[[Sequence[T]], list[T]], tokens: Sequence[T], hops:
     """
     came: object = hops
     if isinstance(came, bool) or not isinstance(came, int) or hops < 0:
-        raise InvalidInputError(f"iterate: hops is {_shown(hops)}; use an integer of 0 or more")
+        raise InvalidInputError(f"iterate: hops is {shown(hops)}; use an integer of 0 or more")
     states = [reflexive(tokens)]
     for _ in range(hops):
         if oracle is retrieval:
@@ -335,97 +333,3 @@ def iterate(oracle: Callable[[Sequence[T]], list[T]], tokens: Sequence[T], hops:
         else:
             states.append(oracle(states[-1]))
     return states
-
-
-def _words(call: str, text: str, example: str) -> list[str]:
-    if not isinstance(text, str):
-        raise InvalidInputError(f"{call}: a {type(text).__name__} came; pass one text such as {example!r}")
-    words = text.split()
-    fault = ""
-    if len(words) < 2:
-        came = f"one token only, {_shown(words[0])}," if words else "no token"
-        fault = f"{came} came; write tokens with spaces between, such as {example!r}"
-    elif len(words) > MAX_TOKENS:
-        fault = f"{len(words)} tokens came; use at most {MAX_TOKENS}"
-    elif (longest := max(words, key=len)) and len(longest) > MAX_TOKEN_CHARACTERS:
-        where = f"token {words.index(longest) + 1} {_shown(longest)}"
-        fault = f"{where} has {len(longest)} characters; use at most {MAX_TOKEN_CHARACTERS}"
-    if fault:
-        raise InvalidInputError(f"{call}: {fault}")
-    return words
-
-
-def _symbol(where: str, text: str) -> NumberToken:
-    """A letter or an integer from text; refuses what looks like a number and is no integer >= 1."""
-    if _is_digits(text):
-        if len(text.lstrip("0")) > MAX_INTEGER_DIGITS:
-            raise InvalidInputError(f"{where} has {len(text)} digits; use an integer of at most {MAX_INTEGER_DIGITS}")
-        if int(text) == 0:
-            raise InvalidInputError(f"{where} has the integer 0; write 1 or more")
-        return int(text)
-    if _NUMBER_CHARACTERS.issuperset(text) and re.search("[0-9]", text):
-        raise InvalidInputError(f"{where} looks like a number but is no integer >= 1; write its digits only")
-    return text
-
-
-def parse_number_task(text: str) -> list[NumberToken]:
-    """The number task in `text`: tokens with white space between, ASCII digits an integer, anything else a letter.
-
-    What consists of digits, signs and punctuation (`-1`, `+2`, `1.5`, `3,`) is refused, since as a letter it would
-    silently end a path; `1e5` and `x2` are letters. A single token is refused as well: mostly quotes are missing, or
-    commas stand in place of spaces (the other functions do take a list of one).
-
-    Raises:
-        InvalidInputError: With the position, what came and the fix.
-    """
-    words = _words("parse_number_task", text, "C B A 1 4")
-    return [_symbol(f"parse_number_task: token {k} {_shown(word)}", word) for k, word in enumerate(words, 1)]
-
-
-def _halves(where: str, body: str, known: set[str]) -> tuple[str, str]:
-    """Left and right part of a bigram, by the first rule of `parse_letter_task` that applies."""
-    if "," in body or ":" in body:
-        parts = re.split("[,:]", body)
-        cuts = [(parts[0], parts[1])] if len(parts) == 2 and all(parts) else []
-    elif plain := _LETTERS_THEN_DIGITS.fullmatch(body):
-        cuts = [(plain[1], plain[2])]
-    elif len(body) == 2:
-        cuts = [(body[0], body[1])]
-    else:
-        cuts = [(body[:k], body[k:]) for k in range(1, len(body)) if body[k:] in known or body[:k] == body[k:]]
-    if "(" in body or ")" in body or not cuts:
-        raise InvalidInputError(f"{where} does not split into a left letter and a right part; write foo,bar")
-    if len(cuts) > 1:
-        raise InvalidInputError(f"{where} can be {' or '.join(map(','.join, cuts[:2]))}; write foo,bar to say which")
-    return cuts[0]
-
-
-def parse_letter_task(text: str) -> list[Bigram]:
-    """The letter task in `text`: bigrams with white space between.
-
-    The first rule that applies decides: `foo,bar` and `foo:2`, in brackets or not, split at their one separator;
-    letters without digits, then digits (`C2`, `aa12`; not `C-1`, `C.5`), are a letter and an integer; two characters
-    split in the middle; anything longer splits where its right part is the left letter of an earlier token or equals
-    its own left part, if there is exactly one such place. A right part of ASCII digits is an integer.
-
-    So digits may stand inside letters, but need the separator unless the last rule settles it: after `b1`, `a1b` is
-    (a1, b), and `ca1` is always (ca, 1), also after `a1,3`: write `c,a1`. Separators and brackets cannot be letters.
-
-    Raises:
-        InvalidInputError: With the position, what came and the fix.
-
-    Example:
-        >>> parse_letter_task("foo:2 barfoo")
-        [Bigram(left='foo', right=2), Bigram(left='bar', right='foo')]
-    """
-    bigrams: list[Bigram] = []
-    known: set[str] = set()
-    for position, word in enumerate(_words("parse_letter_task", text, "C2 B1 FC"), 1):
-        where = f"parse_letter_task: token {position} {_shown(word)}"
-        body = word[1:-1] if word[0] == "(" and word[-1] == ")" else word
-        left, right = (_symbol(where, half) for half in _halves(where, body, known))
-        if isinstance(left, int):
-            raise InvalidInputError(f"{where} has the integer {left} on the left; put the letter first, such as C2")
-        bigrams.append(Bigram(left, right))
-        known.add(left)
-    return bigrams
