@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
+from rich.console import Group
 
 from ropegeo._version import __version__
 from ropegeo.cli.curve import curve_table
-from ropegeo.cli.output import Destinations, console, number_text, print_json, suffix_of, table
+from ropegeo.cli.output import Destinations, busy, console, number_text, print_json, suffix_of, table
 from ropegeo.cli.request import HeadRequest, apply_threads, head_curve, read_head
 from ropegeo.construct.built import LETTER_MODES, BuiltHead, index_profile, letter_profile
 from ropegeo.construct.files import head_bytes, head_matrices
-from ropegeo.construct.geometry import distance_logits, plane_geometry
+from ropegeo.construct.geometry import DistanceLogits, distance_logits, plane_geometry
 from ropegeo.engine.margin import MarginCurve, safe_integer
 from ropegeo.engine.trust import first_failing_length, rounding_lengths, tie_length
+from ropegeo.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from ropegeo._arrays import FloatArray
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 SCHEMA = "ropegeo.construct/1"
 SHOWN_ROWS = 4
 SHOWN_COLUMNS = 8
-SHOWN_DISTANCES = 12
+SHOWN_DISTANCES = 11
+DRAWN_DISTANCES = 64
+MAX_SHOWN_OFFSET = 1 << 60
 MODE_TITLES = {
     "index": "Index head, fixed offset",
     "token_index": "Index head, the query token says the offset",
@@ -40,8 +44,9 @@ def run(head: HeadOptions, rope: RopeOptions, lengths: LengthOptions, output: Ou
     suffix_of(output.output, (".safetensors",), "--output")
     drawing = suffix_of(plot.plot, (".svg", ".png"), "--plot")
     destinations = Destinations(output.output, plot.plot, force=output.force)
-    request = read_head(head, rope, lengths, ladder=True)
-    curve = head_curve(request, request.lengths, lengths.digits)
+    with busy("building the head and its margins"):
+        request = read_head(head, rope, lengths, ladder=True)
+        curve = head_curve(request, request.lengths, lengths.digits)
     contents: list[tuple[str | None, bytes]] = []
     if output.output is not None:
         contents.append((output.output, head_bytes(request.built)))
@@ -58,9 +63,29 @@ def _picture(request: HeadRequest, suffix: str) -> bytes:
     from ropegeo.plots import figure_bytes, head_figure
 
     built = request.built
-    shown = max(SHOWN_DISTANCES, min(2 * built.recipe.offset + 8, 64))
-    figure = head_figure(plane_geometry(built), distance_logits(built, shown), title=_title(built))
-    return figure_bytes(figure, suffix)
+    offset = _offset(request)
+    first = max(0, offset - DRAWN_DISTANCES // 2)
+    count = min(max(SHOWN_DISTANCES, 2 * offset + 8), DRAWN_DISTANCES)
+    logits = distance_logits(built, count, first=first, offset=offset)
+    return figure_bytes(head_figure(plane_geometry(built), logits, title=_title(built)), suffix)
+
+
+def _offset(request: HeadRequest) -> int:
+    """The distance aimed at by the query that is shown; 0 for a letter-matching head."""
+    recipe = request.built.recipe
+    offset = 0 if recipe.mode in LETTER_MODES else request.offset or recipe.offset
+    if offset >= MAX_SHOWN_OFFSET:
+        raise InvalidInputError(
+            "construct shows logits by distance, for offsets below 2^60; use `ropegeo curve` for larger ones"
+        )
+    return offset
+
+
+def _shown_logits(request: HeadRequest) -> DistanceLogits:
+    """Logits at the first distances, or at those around a target further away."""
+    offset = _offset(request)
+    first = 0 if offset < SHOWN_DISTANCES else offset - SHOWN_DISTANCES // 2
+    return distance_logits(request.built, SHOWN_DISTANCES, first=first, offset=offset)
 
 
 def _title(built: BuiltHead) -> str:
@@ -84,10 +109,13 @@ def _planes_data(built: BuiltHead) -> list[dict[str, Any]]:
     ]
 
 
-def _trust(built: BuiltHead) -> dict[str, Any]:
+def _trust(request: HeadRequest) -> dict[str, Any]:
+    built = request.built
     if built.recipe.mode in LETTER_MODES:
-        return {"first_failing_length": _optional(first_failing_length(letter_profile(built.recipe)))}
-    profile = index_profile(built.recipe)
+        self_only = built.recipe.mode == "symbolic_reflexive"
+        failing = first_failing_length(letter_profile(built.recipe), self_only=self_only)
+        return {"first_failing_length": _optional(failing)}
+    profile = replace(index_profile(built.recipe), origin=_offset(request))
     return {
         "tie_length": _optional(tie_length(profile)),
         "margin_below_rounding_step": [
@@ -110,14 +138,14 @@ def _optional(value: int | None) -> int | str | None:
 
 def _json(request: HeadRequest, curve: MarginCurve, digits: int) -> dict[str, Any]:
     built = request.built
-    logits = distance_logits(built, SHOWN_DISTANCES)
+    logits = _shown_logits(request)
     return {
         "schema": SCHEMA,
         "package_version": __version__,
         "plane_choice": request.plane_choice,
         "planes": _planes_data(built),
         "peak": {
-            "distance": safe_integer(built.recipe.offset),
+            "distance": safe_integer(_offset(request)),
             "logit": built.recipe.beta,
             "of": "a match" if built.recipe.mode == "retrieval" else "the target",
         },
@@ -135,7 +163,7 @@ def _json(request: HeadRequest, curve: MarginCurve, digits: int) -> dict[str, An
             "strongest_rival": None if logits.rival is None else logits.rival.tolist(),
             "abs_error": built.profile.abs_error,
         },
-        "trust": _trust(built),
+        "trust": _trust(request),
         "curve": curve.to_dict(digits),
     }
 
@@ -166,51 +194,61 @@ def _show(request: HeadRequest, curve: MarginCurve, written: list[str]) -> None:
         headings = columns + ["1"] * (matrix.shape[1] - len(columns))
         out.print(_matrix_table(name, matrix, headings))
         out.print()
-    _show_peak(out, built)
+    _show_peak(out, request)
     out.print(curve_table(curve))
     out.print(f"margin of {curve.margin_of}; best and worst over {curve.inputs}; unit: beta", style="italic")
-    for line in _trust_lines(built, curve):
+    for line in _trust_lines(request, curve):
         out.print(line)
     for path in written:
         out.print(f"wrote {path}")
 
 
-def _matrix_table(name: str, matrix: FloatArray, headings: list[str]) -> Table:
+def _matrix_table(name: str, matrix: FloatArray, headings: list[str]) -> Group:
     rows = np.flatnonzero(np.abs(matrix).max(axis=1))
-    shown, columns = rows[:SHOWN_ROWS], min(SHOWN_COLUMNS, matrix.shape[1])
+    shown = rows[:SHOWN_ROWS]
+    filled = np.flatnonzero(np.abs(matrix).max(axis=0))
+    columns = np.arange(matrix.shape[1]) if matrix.shape[1] <= SHOWN_COLUMNS else filled[:SHOWN_COLUMNS]
     hidden = f"; {len(rows) - len(shown)} more in --json" if len(rows) > len(shown) else ""
-    wide = f"; first {columns} columns" if columns < matrix.shape[1] else ""
+    wide = f"; {len(columns)} of {len(filled)} non-zero columns" if len(columns) < matrix.shape[1] else ""
     title = f"{name}  {matrix.shape[0]} x {matrix.shape[1]}, {len(rows)} non-zero rows{hidden}{wide}"
     return table(
         title,
-        [("row", "right"), *((heading, "right") for heading in headings[:columns])],
-        [[str(row), *(f"{value + 0.0:.5f}" for value in matrix[row, :columns])] for row in shown],
+        [("row", "right"), *((headings[column], "right") for column in columns)],
+        [[str(row), *(f"{value + 0.0:.5f}" for value in matrix[row, columns])] for row in shown],
     )
 
 
-def _show_peak(out: Any, built: BuiltHead) -> None:
-    logits = distance_logits(built, SHOWN_DISTANCES)
+def _show_peak(out: Any, request: HeadRequest) -> None:
+    logits = _shown_logits(request)
     if logits.rival is None:
-        out.print(f"peak at distance {built.recipe.offset}: logit {built.recipe.beta:g}")
+        query = " (letter query)" if request.built.recipe.integers and not logits.target else ""
+        out.print(f"peak at distance {logits.target}{query}: logit {request.built.recipe.beta:g}")
     else:
         out.print("a match against the strongest other letter, by distance")
     rows = [["logit", *(f"{value:.3f}" for value in logits.match)]]
     if logits.rival is not None:
         rows = [
-            ["match", *(f"{value:.4f}" for value in logits.match)],
-            ["rival", *(f"{value:.4f}" for value in logits.rival)],
+            ["match", *(f"{value:.3f}" for value in logits.match)],
+            ["rival", *(f"{value:.3f}" for value in logits.rival)],
         ]
     out.print(table("", [("distance", "left"), *((str(d), "right") for d in logits.distances)], rows))
     out.print()
 
 
-def _trust_lines(built: BuiltHead, curve: MarginCurve) -> list[str]:
-    trust = _trust(built)
+def _trust_lines(request: HeadRequest, curve: MarginCurve) -> list[str]:
+    built, trust = request.built, _trust(request)
     if built.recipe.mode in LETTER_MODES:
         failing = trust["first_failing_length"]
-        if failing is None:
+        if failing is None and len(built.recipe.planes) > 1:
             return []
-        return [f"worst case: every input is decoded up to length {int(failing) - 1}, and not from length {failing} on"]
+        if failing is None:
+            return ["the own token wins at every length, by a margin that falls as rivals come near"]
+        if int(failing) > 2:
+            return [f"worst case: every input is decoded up to length {int(failing) - 1}, not from length {failing} on"]
+        return [
+            "worst case: not every input is decoded at any length: the plane turns too fast for this many letters; "
+            "try --plane best --length n"
+        ]
     lines = []
     if trust["tie_length"] is not None:
         lines.append(
@@ -228,7 +266,7 @@ def _trust_lines(built: BuiltHead, curve: MarginCurve) -> list[str]:
         lines.append(f"the margin stays above one rounding step of bfloat16 up to length {searched}")
     runner = curve.points[-1]
     lines.append(
-        f"at length {runner.length} second comes distance {built.recipe.offset + runner.at} "
+        f"at length {runner.length} second comes distance {_offset(request) + runner.at} "
         f"(displacement {runner.at}), margin {runner.margin.digits() or number_text(float(runner.margin))}"
         if runner.length < 10**20
         else f"the runner-up at the last length stands at displacement {runner.at}"

@@ -7,10 +7,10 @@ import io
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.table import Table
+from rich.console import Group
 
 from ropegeo._version import __version__
-from ropegeo.cli.output import Destinations, console, json_text, print_json, suffix_of, table
+from ropegeo.cli.output import Destinations, busy, console, json_text, print_json, suffix_of, table
 from ropegeo.cli.request import HeadRequest, apply_threads, head_curve, read_head, read_integer, read_lengths
 from ropegeo.construct.built import LETTER_MODES
 from ropegeo.construct.files import load_head
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TINY = 1e-300
 """Below this a double says nothing of an error; the certified digits do."""
+ROUTES = {"continued_fraction": "cont. fraction", "closed_form": "closed form"}
 COLUMNS = ("length", "margin", "best", "worst", "at", "abs_error")
 
 
@@ -41,12 +42,13 @@ def run(
     written_as = suffix_of(output.output, (".csv", ".json"), "--output")
     drawing = suffix_of(plot.plot, (".svg", ".png"), "--plot")
     destinations = Destinations(output.output, plot.plot, force=output.force)
-    request = (
-        read_head(head, rope, lengths, ladder=False)
-        if head_file is None
-        else _from_file(head_file, head, rope, lengths)
-    )
-    curve = head_curve(request, request.lengths, lengths.digits)
+    with busy("computing margins"):
+        request = (
+            read_head(head, rope, lengths, ladder=False)
+            if head_file is None
+            else _from_file(head_file, head, rope, lengths)
+        )
+        curve = head_curve(request, request.lengths, lengths.digits)
     data = {**curve.to_dict(lengths.digits), "package_version": __version__, "recipe": request.built.recipe.to_dict()}
     contents: list[tuple[str | None, bytes]] = []
     if written_as == ".csv":
@@ -106,7 +108,7 @@ def _picture(request: HeadRequest, curve: MarginCurve, suffix: str) -> bytes:
     return figure_bytes(curve_figure(dense, curve, title=title, bounds=bounds), suffix)
 
 
-def curve_table(curve: MarginCurve) -> Table:
+def curve_table(curve: MarginCurve) -> Group:
     """The rows of a curve for people."""
     return table(
         "",
@@ -131,9 +133,13 @@ def _row(point: MarginPoint) -> list[str]:
         "-" if point.best is None else _cell(point.best),
         _cell(point.worst),
         short(point.at),
-        f"{point.margin.abs_error:.0e}" if point.margin.abs_error > TINY else f"< {TINY:.0e}",
-        point.method.replace("_", " "),
+        _error_cell(point.margin.abs_error),
+        ROUTES.get(point.method, point.method),
     ]
+
+
+def _error_cell(error: float) -> str:
+    return "0" if error == 0 else f"{error:.0e}" if error > TINY else f"< {TINY:.0e}"
 
 
 def _cell(value: Enclosure) -> str:

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.status import Status
 from rich.table import Table
+from rich.text import Text
 
 from ropegeo.errors import InvalidInputError
 from ropegeo.files import check_destination, write_atomically
@@ -24,14 +26,19 @@ def console() -> Console:
     return Console(width=width, highlight=False, emoji=False, markup=False, soft_wrap=False)
 
 
-def table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> Table:
-    """A plain table; each column is (heading, `left` or `right`)."""
-    grid = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def busy(what: str) -> Status:
+    """A spinner on standard error while something is computed; nothing where that is not a terminal."""
+    return Console(stderr=True).status(what)
+
+
+def table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> Group:
+    """A plain table under a title (none if empty); each column is (heading, `left` or `right`)."""
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading, side in columns:
         grid.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
     for row in rows:
         grid.add_row(*row)
-    return grid
+    return Group(Text(title, style="bold"), grid) if title else Group(grid)
 
 
 def print_json(data: Any) -> None:

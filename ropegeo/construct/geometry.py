@@ -5,7 +5,7 @@ These are the values behind the paper's Figure 4A; `ropegeo.plots` draws them an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Complex, Float, Int
@@ -102,18 +102,26 @@ def plane_geometry(built: BuiltHead, *, keys: int = 12, integers: int = 8) -> Pl
     )
 
 
-def distance_logits(built: BuiltHead, length: int) -> DistanceLogits:
-    """The logits of a built head at distances 0..length-1, in logit units."""
-    distances = np.arange(length)
+def distance_logits(built: BuiltHead, length: int, *, first: int = 0, offset: int | None = None) -> DistanceLogits:
+    """The logits of a built head at distances first..first+length-1, in logit units.
+
+    Args:
+        built: the head.
+        length: number of distances.
+        first: smallest distance.
+        offset: token-conditional index head: the offset of the query shown; the head's own if not given.
+    """
+    distances = np.arange(first, first + length)
     if built.recipe.mode in LETTER_MODES:
         letters = letter_profile(built.recipe)
         rivals = np.stack([letters.logit(shift, distances) for shift in range(1, letters.letters)])
         return DistanceLogits(
             distances=distances, match=letters.logit(0, distances), rival=rivals.max(axis=0), target=None
         )
+    target = built.recipe.offset if offset is None else offset
     return DistanceLogits(
         distances=distances,
-        match=index_profile(built.recipe).logit(distances),
+        match=replace(index_profile(built.recipe), origin=target).logit(distances),
         rival=None,
-        target=built.recipe.offset,
+        target=target,
     )

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import lcm
 
 import numpy as np
 
@@ -38,12 +39,14 @@ class SampledStaircase:
         reach: how far the steps are complete.
         steps: displacements at which the running minimum falls.
         gaps: the minimum from each step on, in units of beta.
+        period: displacement at which all planes return together, if all turns are rational.
         method: the route, for results.
     """
 
     reach: int
     steps: tuple[int, ...]
     gaps: tuple[float, ...]
+    period: int | None = None
     method: str = "definition"
 
     def index_at(self, reach: int) -> int:
@@ -58,6 +61,8 @@ class SampledStaircase:
 
     def margin(self, index: int, digits: int = DOUBLE_DIGITS) -> Enclosure:  # noqa: ARG002 - as OnePlaneStaircase
         """The margin from step `index` on, in units of beta; `digits` beyond what the error proves are not given."""
+        if self.period is not None and self.steps[index] >= self.period:
+            return Enclosure.exactly(0)
         return Enclosure.around(self.gaps[index], LOGIT_ERROR)
 
 
@@ -100,7 +105,18 @@ def _sampled(profile: LogitProfile, reach: int) -> SampledStaircase:
         steps += t[falls].tolist()
         gaps += running[falls].tolist()
         lowest = running[-1]
-    return SampledStaircase(reach=reach, steps=tuple(steps), gaps=tuple(gaps))
+    return SampledStaircase(reach=reach, steps=tuple(steps), gaps=tuple(gaps), period=common_period(profile))
+
+
+def common_period(profile: LogitProfile) -> int | None:
+    """Smallest displacement at which all active planes have made whole turns; None unless all turns are rational.
+
+    Turns p_k/q_k in lowest terms are whole together first at lcm(q_k).
+    """
+    turns = [profile.spectrum.rational_turn(plane) for plane in profile.active_planes]
+    if not turns or any(turn is None for turn in turns):
+        return None
+    return lcm(*(turn.denominator for turn in turns if turn is not None))
 
 
 def index_curve(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from math import gcd
 
-from ropegeo.engine.index_margin import MAX_PHASES, staircase
+from ropegeo.engine.index_margin import MAX_PHASES, common_period, staircase
 from ropegeo.engine.retrieval_margin import has_closed_form, letter_curve
 from ropegeo.heads import LetterProfile, LogitProfile
 
@@ -42,15 +42,14 @@ class RoundingLength:
 def tie_length(profile: LogitProfile) -> int | None:
     """First length at which an index head's margin is exactly 0, or None if there is none.
 
-    Every active plane returns together first at displacement t = lcm of the denominators of its turns, if all turns are
-    rational; with offset s the head sees that displacement from length t + 1 + s on, or from t <= s on at once.
+    All active planes return together first at displacement t = `common_period`, if their turns are rational. With offset
+    s the head sees that displacement from length t + 1 + s on, or, if t <= s, at once.
 
     Source: MATH.md section 5.
     """
-    turns = [profile.spectrum.rational_turn(plane) for plane in profile.active_planes]
-    if not turns or any(turn is None for turn in turns):
+    period = common_period(profile)
+    if period is None:
         return None
-    period = lcm(*(turn.denominator for turn in turns if turn is not None))
     return profile.origin + 1 if period <= profile.origin else profile.origin + 1 + period
 
 
@@ -73,25 +72,40 @@ def rounding_lengths(profile: LogitProfile) -> tuple[RoundingLength, ...]:
     return tuple(found)
 
 
-def first_failing_length(profile: LetterProfile) -> int | None:
-    """First length at which the worst case of a one-plane letter-matching head is 0 or below; None for several planes.
+def first_failing_length(profile: LetterProfile, *, self_only: bool = False) -> int | None:
+    """First length at which the worst case of a one-plane letter-matching head is 0 or below; None if there is none.
 
     worst(n) never grows with n (more positions are more targets and more rivals), and it is at most 0 where
     (n-1) theta >= omega, so the sign is found by bisection on exact closed forms.
+
+    A head whose queries look for themselves (`self_only`, symbolic Reflexive) has its match at distance 0, logit beta,
+    and fails only where a rival scores beta too: shift/A + d alpha is an integer with shift != 0. For irrational alpha
+    there is none; for alpha = p/q it needs q | A d and not q | d, first at d = q/gcd(q, A) if that gcd is above 1.
+
+    Args:
+        profile: of a built head; None is returned for several planes, which have no closed form.
+        self_only: every query looks for itself.
 
     Source: MATH.md section 6.
     """
     if len(profile.active_planes) != 1:
         return None
+    if self_only:
+        turn = profile.spectrum.rational_turn(profile.active_planes[0])
+        shared = 1 if turn is None else gcd(turn.denominator, profile.letters)
+        return None if turn is None or shared == 1 else turn.denominator // shared + 1
     # A centre beyond the window has no closed form; the head is meant for lengths that contain it.
     low = max(2, int(profile.centre) + 2)
-    high = low
-    while has_closed_form(profile, high) and letter_curve(profile, [high]).points[0].worst.sign == 1:
-        low, high = high, 2 * high
-    if high == low:
+
+    def wins(length: int) -> bool:
+        return has_closed_form(profile, length) and letter_curve(profile, [length]).points[0].worst.sign == 1
+
+    if not wins(low):
         return low
+    high = 2 * low
+    while wins(high):
+        low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        wins = has_closed_form(profile, middle) and letter_curve(profile, [middle]).points[0].worst.sign == 1
-        low, high = (middle, high) if wins else (low, middle)
+        low, high = (middle, high) if wins(middle) else (low, middle)
     return high

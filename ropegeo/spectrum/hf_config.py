@@ -22,7 +22,7 @@ from ropegeo.errors import FileFormatError, InvalidInputError, UnsupportedError
 from ropegeo.spectrum.config_file import ConfigSection, config_path, read_config, shown_value
 from ropegeo.spectrum.families import FAMILIES, UNSTATED, WITHOUT_ROPE, Family, LayerDefault
 from ropegeo.spectrum.layout import Layout, check_layout
-from ropegeo.spectrum.rope import RopeSpectrum, decimal_text, power_texts
+from ropegeo.spectrum.rope import RopeSpectrum, angle_texts, decimal_text
 from ropegeo.spectrum.rope_types import Angles, default_angles, linear_angles, llama3_angles
 
 ROPE_TYPES = ("default", "linear", "llama3")
@@ -95,7 +95,7 @@ def _spectrum(
             layout=_layout(config, family, layout),
             rope_type=rope_type,
             source=f"{label} ({name or 'no model_type'}, {shown}{extra})",
-            angle_texts=power_texts(base, width) if rope_type == "default" else (),
+            angle_texts=angle_texts(angles, base, width),
         )
     except InvalidInputError as error:  # the values are the file's, so the file is named
         raise FileFormatError(

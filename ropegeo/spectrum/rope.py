@@ -100,12 +100,13 @@ class RopeSpectrum:
             )
         check_widths(head_dim, width)
         exact = exact_number("base", base)
+        angles = default_angles(exact, width)
         return cls(
-            angles=default_angles(exact, width),
+            angles=angles,
             head_dim=head_dim,
             layout=layout,
             source=source or f"base {decimal_text(exact)}, head_dim {head_dim}, rotary_dim {width}",
-            angle_texts=power_texts(exact, width),
+            angle_texts=angle_texts(angles, exact, width),
         )
 
     @classmethod
@@ -309,6 +310,11 @@ def decimal_text(value: Fraction) -> str:
     return str(value.numerator) if value.denominator == 1 else f"({value.numerator}/{value.denominator})"
 
 
-def power_texts(base: Fraction, rotary_dim: int) -> tuple[str, ...]:
-    """How the angles of the default rope type are written: `10000^(-2/128)`."""
-    return tuple(f"{decimal_text(base)}^(-{2 * plane}/{rotary_dim})" for plane in range(rotary_dim // 2))
+def angle_texts(angles: tuple[ClosedForm, ...], base: Fraction, rotary_dim: int) -> tuple[str, ...]:
+    """How the angles of a base are written: `500000^(-2/128)`, times a factor where scaling is one, else in full."""
+    texts = []
+    for plane, (angle, plain) in enumerate(zip(angles, default_angles(base, rotary_dim), strict=True)):
+        ratio = (angle / plain).as_rational()
+        power = f"{decimal_text(base)}^(-{2 * plane}/{rotary_dim})"
+        texts.append(str(angle) if ratio is None else power if ratio == 1 else f"{power}*({ratio})")
+    return tuple(texts)
