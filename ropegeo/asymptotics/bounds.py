@@ -23,7 +23,7 @@ def dirichlet_bound(reach: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*s
 
     Accuracy: relative error below 1e-15 (sine form).
 
-    Source: MATH.md section 5 (Dirichlet 1842).
+    Source: docs/MATHEMATICS.md, section 5 (Dirichlet 1842).
 
     Example:
         >>> float(dirichlet_bound(np.array(1.0)))
@@ -47,7 +47,7 @@ def index_bound_as_printed(length: Float[FloatArray, "*shape"]) -> Float[FloatAr
     Raises:
         InvalidInputError: a length below 2.
 
-    Source: Urrutia et al., arXiv 2605.31558, Theorem 3.2; scope: MATH.md section 6.
+    Source: Urrutia et al., arXiv 2605.31558, Theorem 3.2; scope: docs/MATHEMATICS.md, section 6.
     """
     if np.any(length < 2):
         raise InvalidInputError("index_bound_as_printed: needs length >= 2")

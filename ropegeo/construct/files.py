@@ -1,8 +1,8 @@
 """Head files: one safetensors file with the matrices, and the recipe in its metadata.
 
-Metadata key `ropegeo` holds a JSON object: `schema`, `package_version`, `offset`, `beta`, `layout` for the reader, and
-`recipe`, from which the matrices are rebuilt. A file is accepted only if the rebuilt matrices are those in the file,
-so a margin computed from the recipe is the margin of the matrices.
+Metadata key `ropegeo` holds a JSON object: the recipe's fields (`spectrum`, `offset`, `beta`, `layout`, ...) with
+`schema` and `package_version`. A file is accepted only if the matrices rebuilt from the recipe are those in the file, so
+a margin computed from the recipe is the margin of the matrices.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from safetensors.numpy import save
 from ropegeo._version import __version__
 from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.index import build_index
+from ropegeo.construct.recipe import SCHEMA as RECIPE_SCHEMA
 from ropegeo.construct.recipe import Recipe
 from ropegeo.construct.reflexive import build_symbolic_reflexive
 from ropegeo.construct.retrieval import build_retrieval
@@ -55,14 +56,7 @@ def head_matrices(built: BuiltHead) -> dict[str, Any]:
 
 def head_bytes(built: BuiltHead) -> bytes:
     """A head file as bytes."""
-    metadata = {
-        "schema": SCHEMA,
-        "package_version": __version__,
-        "offset": str(built.recipe.offset),
-        "beta": built.recipe.beta,
-        "layout": built.recipe.spectrum.layout,
-        "recipe": built.recipe.to_dict(),
-    }
+    metadata = built.recipe.to_dict() | {"schema": SCHEMA, "package_version": __version__}
     tensors = {name: np.ascontiguousarray(matrix) for name, matrix in head_matrices(built).items()}
     return bytes(save(tensors, metadata={METADATA_KEY: json.dumps(metadata, allow_nan=False)}))
 
@@ -99,7 +93,7 @@ def load_head(path: str | Path) -> BuiltHead:
             )
         with safe_open(file, framework="numpy") as stream:
             metadata = _metadata(stream.metadata())
-            recipe = Recipe.from_dict(metadata.get("recipe", {}))
+            recipe = Recipe.from_dict(metadata | {"schema": RECIPE_SCHEMA})
             stored = {name: stream.get_tensor(name) for name in MATRICES if name in stream.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, TypeError) as error:
         if isinstance(error, RopegeoError):

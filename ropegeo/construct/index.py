@@ -20,7 +20,7 @@ coordinate (its target is itself, s = 0) and an integer query adds 1 to the coor
 attention w = 1: the letter wins with 2 against 1. If the target holds an integer its value is 0 and the token stays.
 
 Source: Urrutia et al., arXiv 2605.31558, appendix F.2 (one plane, token-conditional); many planes and the fixed offset
-are MATH.md section 3.
+are docs/MATHEMATICS.md, section 3.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from jaxtyping import Complex, Float
 from ropegeo._arrays import ComplexArray, FloatArray, frozen
 from ropegeo.errors import FileFormatError, InvalidInputError, RopegeoError
 from ropegeo.spectrum import RopeSpectrum
+from ropegeo.tasks import Bigram
 
 Mode: TypeAlias = Literal["index", "token_index", "retrieval", "reflexive", "symbolic_reflexive"]
 MODES: tuple[Mode, ...] = ("index", "token_index", "retrieval", "reflexive", "symbolic_reflexive")
@@ -35,7 +36,8 @@ class Recipe:
         beta: logit scale: the logit of a perfect match.
         offset: distance aimed at by `index` and `reflexive` heads; 0 for the others.
         letters: letters of the vocabulary.
-        integers: integers 1..m of the vocabulary (0 for none).
+        integers: integers of the vocabulary.
+        bigrams: `retrieval`: the tokens of the vocabulary; all pairs of a letter with a letter or integer if empty.
         centre_length: length that a `retrieval` head is centred on, or None for the paper's head.
         directions: unit complex number per plane used, the direction of v; the first axis if not given.
 
@@ -51,6 +53,7 @@ class Recipe:
     offset: int = 0
     letters: tuple[str, ...] = ()
     integers: tuple[int, ...] = ()
+    bigrams: tuple[Bigram, ...] = ()
     centre_length: int | None = None
     directions: Complex[ComplexArray, " used"] | None = None
 
@@ -83,6 +86,13 @@ class Recipe:
             raise InvalidInputError("the letters, and the integers, of a vocabulary must differ from each other")
         if any(number < 1 for number in self.integers):
             raise InvalidInputError("the integers of a vocabulary start at 1: integer i looks i positions back")
+        if any(
+            token.left not in self.letters or token.right not in (*self.letters, *self.integers)
+            for token in self.bigrams
+        ):
+            raise InvalidInputError("the bigrams of a vocabulary must be made of its letters and integers")
+        if len(set(self.bigrams)) != len(self.bigrams):
+            raise InvalidInputError("the bigrams of a vocabulary must differ from each other")
         if self.mode in ("retrieval", "symbolic_reflexive") and len(self.letters) < 2:
             raise InvalidInputError(f"a {self.mode} head needs at least 2 letters to tell apart")
 
@@ -119,12 +129,13 @@ class Recipe:
         return {
             "schema": SCHEMA,
             "mode": self.mode,
-            "offset": str(self.offset),
+            "offset": _written(self.offset),
             "planes": list(self.planes),
             "weights": list(self.weights),
             "beta": self.beta,
             "letters": list(self.letters),
-            "integers": [str(number) for number in self.integers],
+            "integers": [_written(number) for number in self.integers],
+            "bigrams": [[token.left, token.right] for token in self.bigrams],
             "centre_length": self.centre_length,
             "directions": [[float(z.real), float(z.imag)] for z in self.unit_directions],
             "layout": self.spectrum.layout,
@@ -141,17 +152,18 @@ class Recipe:
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
             raise FileFormatError(f"recipe: expected schema {SCHEMA!r}")
         try:
-            if len(data["letters"]) + len(data["integers"]) > MAX_TOKENS:
-                raise FileFormatError(f"recipe: more than {MAX_TOKENS} letters and integers")
+            if max(len(data[name]) for name in ("letters", "integers", "bigrams")) > MAX_TOKENS:
+                raise FileFormatError(f"recipe: more than {MAX_TOKENS} letters, integers or bigrams")
             return cls(
                 mode=data["mode"],
                 spectrum=RopeSpectrum.from_dict(data["spectrum"]),
                 planes=tuple(_integer(plane) for plane in data["planes"]),
                 weights=tuple(float(weight) for weight in data["weights"]),
                 beta=float(data["beta"]),
-                offset=int(_text(data["offset"])),
+                offset=_read(data["offset"]),
                 letters=tuple(_text(letter) for letter in data["letters"]),
-                integers=tuple(int(_text(number)) for number in data["integers"]),
+                integers=tuple(_read(number) for number in data["integers"]),
+                bigrams=tuple(Bigram(left, right) for left, right in data["bigrams"]),
                 centre_length=None if data["centre_length"] is None else _integer(data["centre_length"]),
                 directions=np.array([complex(real, imaginary) for real, imaginary in data["directions"]]),
             )
@@ -165,6 +177,15 @@ def _integer(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidInputError(f"{value!r} is not an integer")
     return value
+
+
+def _written(value: int) -> int | str:
+    """An integer for JSON: as text above 2**53, so that no reader rounds it."""
+    return value if abs(value) <= 1 << 53 else str(value)
+
+
+def _read(value: Any) -> int:
+    return int(value) if isinstance(value, str) else _integer(value)
 
 
 def _text(value: Any) -> str:

@@ -8,7 +8,7 @@ over the A tokens. The logit beta * sum_k a_k cos(shift * omega + d theta_k) is 
 looks for itself, c = 0: while (n - 1) theta < omega, the own position scores beta and any other token at most beta *
 cos(omega - (n - 1) theta). Copies of the own token score less than the own position but hold the same answer.
 
-Source: Urrutia et al., arXiv 2605.31558, appendix F.2; MATH.md section 3.
+Source: Urrutia et al., arXiv 2605.31558, appendix F.2; docs/MATHEMATICS.md, section 3.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ Centred. A *letter-letter* query turned by a further rho(theta)^(-c), c = (n0 - 
 theta|: positive at n = n0 iff (n0 - 1) theta < omega. Letter-integer queries stay as they are: turned, they would
 lose themselves; at c = 0 they win by at least 1 - cos(omega - (n - 1) theta).
 
-Source: Urrutia et al., arXiv 2605.31558, appendix F.2; worst case, centring and many planes: MATH.md sections 3 and 6.
+Source: Urrutia et al., arXiv 2605.31558, appendix F.2; worst case, centring and many planes: docs/MATHEMATICS.md,
+sections 3 and 6.
 """
 
 from __future__ import annotations
@@ -79,18 +80,20 @@ def retrieval_head(
         beta=beta,
         letters=tuple(letters),
         integers=tuple(integers),
+        bigrams=tuple(tokens or ()),
         centre_length=centre_length,
         directions=None if directions is None else np.asarray(directions),
     )
-    return build_retrieval(recipe, tokens)
+    return build_retrieval(recipe)
 
 
-def build_retrieval(recipe: Recipe, tokens: Sequence[Bigram] | None = None) -> BuiltHead:
-    """The matrices of a `retrieval` recipe over the given bigrams (all of them if not given)."""
-    if tokens is None:
+def build_retrieval(recipe: Recipe) -> BuiltHead:
+    """The matrices of a `retrieval` recipe."""
+    tokens = recipe.bigrams
+    if not tokens:
         rights: tuple[str | int, ...] = (*recipe.letters, *recipe.integers)
         one_hot(len(recipe.letters) * len(rights))  # refuses a vocabulary too large before it is listed
-        tokens = [Bigram(left, right) for left in recipe.letters for right in rights]
+        tokens = tuple(Bigram(left, right) for left in recipe.letters for right in rights)
     number = {letter: phi for phi, letter in enumerate(recipe.letters, start=1)}
     keys = np.stack([letter_code(recipe, number[token.left]) for token in tokens])
     centring = np.exp(-1j * centre_phases(recipe))
@@ -113,7 +116,7 @@ def build_retrieval(recipe: Recipe, tokens: Sequence[Bigram] | None = None) -> B
             spectrum=recipe.spectrum,
             scale=recipe.scale,
         ),
-        tokens=tuple(tokens),
+        tokens=tokens,
         embedding=identity,
         unembedding=identity,
         residual=False,

@@ -114,7 +114,7 @@ def one_plane_staircase(angle: ClosedForm, reach: int) -> OnePlaneStaircase:
 
     Accuracy: exact (integers); see the module's proof.
 
-    Source: MATH.md section 5; Urrutia et al., arXiv 2605.31558, appendix F, for the head.
+    Source: docs/MATHEMATICS.md, section 5; Urrutia et al., arXiv 2605.31558, appendix F, for the head.
 
     Example:
         >>> from ropegeo.exact import read_angle

@@ -8,7 +8,7 @@ n-1-s):
 * `worst`, over offsets 0..m: T = n-1, reached by s = 0 (and by s = n-1);
 * `best`, over offsets 0..m with m < n: T = max(ceil((n-1)/2), n-1-m), the offset nearest to the middle.
 
-Source: MATH.md sections 4 and 5.
+Source: docs/MATHEMATICS.md, sections 4 and 5.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def index_curve(
 
     Accuracy: one plane: enclosures that prove `digits` digits. Several: absolute error `LOGIT_ERROR`.
 
-    Source: MATH.md section 5.
+    Source: docs/MATHEMATICS.md, section 5.
 
     Example:
         >>> from ropegeo.spectrum import RopeSpectrum

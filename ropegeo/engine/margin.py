@@ -157,7 +157,7 @@ def per_input(logits: Float[FloatArray, " n"], is_answer: Bool[BoolArray, " n"])
     Raises:
         InvalidInputError: no answer, or nothing to win against.
 
-    Source: MATH.md section 4; the repaired form of Definition 3.1 of arXiv 2605.31558.
+    Source: docs/MATHEMATICS.md, section 4; the repaired form of Definition 3.1 of arXiv 2605.31558.
 
     Example:
         >>> per_input(np.array([0.5, 2.0, 1.0]), np.array([False, True, False]))

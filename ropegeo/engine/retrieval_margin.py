@@ -17,9 +17,10 @@ class.
 Closed form of worst(n), one plane, (n-1) theta < omega: f is even and falls on [0, pi]. Of the shifts only -1 (best at
 the largest d) and +1 (best at the smallest d) can be the strongest competitor, and a match is weakest at an end of the
 window; excluding d = D leaves D in {0, 1, n-2, n-1} and competitors (n-1, -1), (n-2, -1), (0, +1), (1, +1). For c = 0
-that is MATH.md section 6: min(f((n-2) theta) - f(omega-(n-1) theta), f((n-1) theta) - f(omega-(n-2) theta)).
+that is docs/MATHEMATICS.md, section 6: min(f((n-2) theta) - f(omega-(n-1) theta), f((n-1) theta) - f(omega-(n-2)
+theta)).
 
-Source: MATH.md sections 3, 4 and 6.
+Source: docs/MATHEMATICS.md, sections 3, 4 and 6.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def letter_curve(
 
     Accuracy: closed form: `digits` digits proved. Definition: absolute error 4 * `LOGIT_ERROR`.
 
-    Source: MATH.md sections 3, 4 and 6.
+    Source: docs/MATHEMATICS.md, sections 3, 4 and 6.
     """
     ns = check_lengths(lengths)
     if not profile.active_planes:

@@ -1,7 +1,7 @@
 r"""The least logit scale beta at which softmax attention still decodes, from the exact sum.
 
-Index (MATH.md section 8). With W = {-s..n-1-s} without 0 and gap(t) = 1 - sum_k a_k cos(t theta_k), the target's
-weight is w = 1/(1 + S), S(beta) = sum_{t in W} exp(-beta gap(t)). The read-out gives the target letter 2w.
+Index (docs/MATHEMATICS.md, section 8). With W = {-s..n-1-s} without 0 and gap(t) = 1 - sum_k a_k cos(t theta_k), the
+target's weight is w = 1/(1 + S), S(beta) = sum_{t in W} exp(-beta gap(t)). The read-out gives the target letter 2w.
 * An integer query adds 1 to its own integer, and other letters get at most 2(1 - w): right for every input iff w > 1/2,
   S < 1.
 * A letter query adds 1 to its own letter; the worst input holds one wrong letter everywhere else and gives that
@@ -61,7 +61,7 @@ def index_softmax_scale(profile: LogitProfile, length: int, *, query: Literal["i
 
     Accuracy: relative error below `RELATIVE_ERROR` while the margin is above 1e-12.
 
-    Source: MATH.md section 8.
+    Source: docs/MATHEMATICS.md, section 8.
     """
     (n,) = check_lengths([length])
     offset = profile.origin

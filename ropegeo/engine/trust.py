@@ -42,10 +42,10 @@ class RoundingLength:
 def tie_length(profile: LogitProfile) -> int | None:
     """First length at which an index head's margin is exactly 0, or None if there is none.
 
-    All active planes return together first at displacement t = `common_period`, if their turns are rational. With offset
-    s the head sees that displacement from length t + 1 + s on, or, if t <= s, at once.
+    All active planes return together first at displacement t = `common_period`, if their turns are rational. With
+    offset s the head sees that displacement from length t + 1 + s on, or, if t <= s, at once.
 
-    Source: MATH.md section 5.
+    Source: docs/MATHEMATICS.md, section 5.
     """
     period = common_period(profile)
     if period is None:
@@ -86,7 +86,7 @@ def first_failing_length(profile: LetterProfile, *, self_only: bool = False) -> 
         profile: of a built head; None is returned for several planes, which have no closed form.
         self_only: every query looks for itself.
 
-    Source: MATH.md section 6.
+    Source: docs/MATHEMATICS.md, section 6.
     """
     if len(profile.active_planes) != 1:
         return None

@@ -98,7 +98,7 @@ class Head:
 
         Slow, and obviously right; `profile` must agree with it to 1e-12 of the profile's weight.
 
-        Source: MATH.md section 1.
+        Source: docs/MATHEMATICS.md, section 1.
         """
         query = self.spectrum.rotate(self.queries(query_state), query_position)
         key = self.spectrum.rotate(self.keys(key_state), key_position)

@@ -78,7 +78,7 @@ class LogitProfile:
 
         Accuracy: absolute error below `abs_error`.
 
-        Source: MATH.md section 1; Urrutia et al., arXiv 2605.31558, section 2.
+        Source: docs/MATHEMATICS.md, section 1; Urrutia et al., arXiv 2605.31558, section 2.
         """
         if abs(self.origin) >= MAX_DISPLACEMENT:
             raise InvalidInputError("LogitProfile.logit: the origin is beyond 2**62; only closed routes reach there")
@@ -169,7 +169,7 @@ class LetterProfile:
 
         Accuracy: absolute error below `abs_error`.
 
-        Source: MATH.md section 3; Urrutia et al., arXiv 2605.31558, appendix F.2.
+        Source: docs/MATHEMATICS.md, section 3; Urrutia et al., arXiv 2605.31558, appendix F.2.
         """
         code = 2 * np.pi * (shift % self.letters) / self.letters
         values: FloatArray = (np.exp(1j * code) * self.phasor(distances)).real
