@@ -126,6 +126,7 @@ def test_angle_within_4000_digits_of_a_tie() -> None:
 
 
 @given(st.integers(1, 300), st.integers(1, 300))
+@settings(max_examples=30)
 def test_dirichlet_bound_is_attained(reach: int, p: int) -> None:
     if math.gcd(p, reach + 1) > 1:
         return
@@ -137,6 +138,7 @@ def test_dirichlet_bound_is_attained(reach: int, p: int) -> None:
 
 
 @given(bases, st.integers(1, 10**12))
+@settings(max_examples=30)
 def test_dirichlet_bound_is_never_exceeded(drawn: tuple[int, int, int], reach: int) -> None:
     margin = ropegeo.margin_curve(one_plane(rope(drawn)[0]), [reach + 1]).points[0].margin
     with mpmath.workdps(60):
@@ -156,6 +158,7 @@ def test_the_printed_bound_fails_where_it_is_said_to() -> None:
 
 
 @given(st.integers(2, 10**9), bases)
+@settings(max_examples=30)
 def test_the_printed_bound_holds_for_letter_queries(n: int, drawn: tuple[int, int, int]) -> None:
     margin = float(ropegeo.margin_curve(one_plane(rope(drawn)[0]), [n]).points[0].margin)
     assert margin <= float(index_bound_as_printed(np.array([float(n)]))[0]) * (1 + 4 * EPS)
@@ -174,7 +177,7 @@ def test_bounds_refuse(bound: object) -> None:
 @given(
     st.sampled_from(sorted(oracles.ANGLES)), st.integers(2, 40), st.integers(0, 39), st.none() | st.integers(0, 60)
 )
-@settings(max_examples=60)
+@settings(max_examples=50)
 def test_best_worst_and_at_by_definition(angle: str, n: int, offset: int, largest: int | None) -> None:
     offset = min(offset, n - 1, n if largest is None else largest)
     theta = oracles.ANGLES[angle]
@@ -196,6 +199,7 @@ def test_best_worst_and_at_by_definition(angle: str, n: int, offset: int, larges
 
 
 @given(st.sampled_from(sorted(oracles.ANGLES)), st.lists(st.integers(2, 10**12), min_size=2, max_size=6))
+@settings(max_examples=30)
 def test_worst_and_margin_never_grow(angle: str, lengths: list[int]) -> None:
     points = ropegeo.margin_curve(one_plane(angle), sorted(lengths)).points
     for before, after in zip(points, points[1:], strict=False):
@@ -219,6 +223,7 @@ def test_the_first_tie_is_at_the_denominator(offset: int) -> None:
 
 
 @given(st.sampled_from(IRRATIONAL), st.floats(1e-6, 1e6), st.integers(1, 10**6))
+@settings(max_examples=30)
 def test_margins_are_in_units_of_beta(angle: str, beta: float, reach: int) -> None:
     plain = one_plane(angle)
     scaled = LogitProfile(spectrum=plain.spectrum, coefficients=np.array([beta]))

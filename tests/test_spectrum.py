@@ -38,6 +38,7 @@ def near(value: float, right: float) -> bool:
 
 
 @given(st.integers(2, 10**7), st.integers(1, 64), st.integers(0, 40))
+@settings(max_examples=25)
 def test_inv_freq_is_the_nearest_double(base: int, planes: int, passed: int) -> None:
     spectrum = RopeSpectrum.from_base(base, head_dim=2 * planes + passed, rotary_dim=2 * planes)
     assert (spectrum.planes, spectrum.rotary_dim) == (planes, 2 * planes)
@@ -216,6 +217,7 @@ def test_shift_of_all_positions(shift: int) -> None:
 
 
 @given(st.integers(1, 6), st.integers(0, 3), st.integers(0, 10**9), st.integers(0, 10**9), st.integers(-(2**61), 2**61))
+@settings(max_examples=40)
 def test_products_depend_on_the_difference_only(planes: int, passed: int, i: int, j: int, shift: int) -> None:
     spectrum = RopeSpectrum.from_base(500000, head_dim=2 * planes + passed, rotary_dim=2 * planes)
     q, k = np.random.default_rng(planes + passed).normal(size=(2, spectrum.head_dim))

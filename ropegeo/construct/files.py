@@ -1,8 +1,8 @@
 """Head files: one safetensors file with the matrices, and the recipe in its metadata.
 
 Metadata key `ropegeo` holds a JSON object: the recipe's fields (`spectrum`, `offset`, `beta`, `layout`, ...) with
-`schema` and `package_version`. A file is accepted only if the matrices rebuilt from the recipe are those in the file, so
-a margin computed from the recipe is the margin of the matrices.
+`schema` and `package_version`. A file is accepted only if the matrices rebuilt from the recipe are those in the file,
+so a margin computed from the recipe is the margin of the matrices.
 """
 
 from __future__ import annotations

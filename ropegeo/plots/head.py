@@ -14,13 +14,15 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 from matplotlib.ticker import MaxNLocator
 
-from ropegeo._arrays import BoolArray, ComplexArray, FloatArray
+from ropegeo._arrays import BoolArray, ComplexArray, FloatArray, IntArray
 from ropegeo.construct.geometry import DistanceLogits, PlaneGeometry
 from ropegeo.plots.canvas import COLOURS, FAINT, new_figure, settings
 from ropegeo.plots.labels import CircleLabel, circle_labels, spread
 from ropegeo.plots.ticks import scientific
 
 LABEL_SIZE = 8
+LARGE = 10**7
+"""Target distances from here on are written once; all others are counted from them."""
 
 
 def head_figure(geometry: PlaneGeometry, logits: DistanceLogits, *, title: str) -> Figure:
@@ -142,11 +144,13 @@ def _place_labels(axes: Axes, coarser: Iterator[list[CircleLabel]]) -> None:
 
 
 def _draw_logits(axes: Axes, logits: DistanceLogits) -> None:
-    axes.set(xlabel="distance d (positions)", ylabel="logit (units of beta = 1)")
-    d, match = logits.distances, logits.match
+    axes.set(ylabel="logit (units of beta = 1)")
+    # Distances with many digits are shown from the target: their texts would be too wide, and as doubles they collapse.
+    base = logits.target if logits.target is not None and logits.target >= LARGE else 0
+    axes.set_xlabel(f"distance d − {base} (positions)" if base else "distance d (positions)")
+    d, match = logits.distances - base, logits.match
     few, many = d.size <= 40, d.size > 4000
-    # A long curve may oscillate within a pixel: thin and faint, it stays a texture and its marks stay visible.
-    line: dict[str, Any] = {"linewidth": 1.1 if d.size <= 200 else 0.6, "markersize": 3.5, "rasterized": many}
+    line: dict[str, Any] = {"linewidth": 1.1, "markersize": 3.5, "rasterized": many}
     values = [match]
     if logits.rival is not None:
         axes.set_title("logits by distance")
@@ -160,40 +164,42 @@ def _draw_logits(axes: Axes, logits: DistanceLogits) -> None:
         if not wins.all():
             fill(where=~wins, label="rival wins", facecolor="none", edgecolor=FAINT, hatch="xx")
     else:
-        axes.plot(
-            d, match, "-o" if few else "-", color=COLOURS["key"] if d.size <= 200 else FAINT, label="any token", **line
-        )
-        _mark_target(axes, logits)
+        # A long curve oscillates within a pixel: thin and faint it stays a texture, and the marks on it are seen.
+        crowded = {"linewidth": 0.6, "color": FAINT} if d.size > 200 else {"color": COLOURS["key"]}
+        axes.plot(d, match, "-o" if few else "-", label="any token", **{**line, **crowded})
+        _mark_target(axes, d, match, None if logits.target is None else logits.target - base, large=base > 0)
     axes.set_xlim(d[0] - 0.03 * max(d[-1] - d[0], 1), d[-1] + 0.03 * max(d[-1] - d[0], 1))
-    ticks = [tick for tick in MaxNLocator(6, integer=True).tick_values(d[0], d[-1]) if d[0] <= tick <= d[-1]]
-    axes.set_xticks(ticks, [f"{tick:.0f}" for tick in ticks])
+    ticks = [tick for tick in MaxNLocator(5, integer=True).tick_values(d[0], d[-1]) if d[0] <= tick <= d[-1]]
+    axes.set_xticks(ticks, [f"{tick:.0f}".replace("-", "−") for tick in ticks])
     _logit_axis(axes, np.concatenate(values))
 
 
-def _mark_target(axes: Axes, logits: DistanceLogits) -> None:
-    d, match, target = logits.distances, logits.match, logits.target
+def _mark_target(axes: Axes, d: IntArray, match: FloatArray, target: int | None, *, large: bool) -> None:
+    """Mark the target and the strongest other distance; with `large`, distances are counted from the target."""
     axes.set_title("logits by distance")
     if target is None:
         return
+    named = "the target" if large else f"target d = {target}"
     if target not in d:
-        axes.set_title(f"target d = {target} lies outside these distances")
+        axes.set_title(f"{named} lies outside these distances")
         return
     at = int(np.flatnonzero(d == target)[0])
     others = d != target
     if others.any():
         strongest = match[others].max()
         second = d[others & (match == strongest)]
-        shown = ", ".join(map(str, second[:2])) + (", …" if second.size > 2 else "")
+        shown = ", ".join(f"{at:+d}" if large else f"{at}" for at in second[:2].tolist()).replace("-", "−")
+        shown = ("target " if large else "d = ") + shown + (", …" if second.size > 2 else "")
         rank = "runner-up" if strongest < match[at] else "as high:"
         if strongest < match[at]:
             axes.axhspan(strongest, match[at], color=COLOURS["gap"], alpha=0.3, linewidth=0, label="margin")
         axes.plot(
             second, np.full(second.size, strongest), "D", color=COLOURS["rival"], markersize=7, fillstyle="none",
-            markeredgewidth=1.8, label=f"{rank} d = {shown}", gid="runner-up", zorder=4, clip_on=False,
+            markeredgewidth=1.8, label=f"{rank} {shown}", gid="runner-up", zorder=4, clip_on=False,
         )  # fmt: skip
     axes.plot(
         [target], [match[at]], "o", color=COLOURS["match"], markersize=9, fillstyle="none", markeredgewidth=1.8,
-        label=f"target d = {target}", gid="target", zorder=5, clip_on=False,
+        label=named, gid="target", zorder=5, clip_on=False,
     )  # fmt: skip
 
 

@@ -37,11 +37,12 @@ class CircleLabel:
 def circle_labels(geometry: PlaneGeometry) -> Iterator[list[CircleLabel]]:
     """Labels for all keys and queries, then ever fewer that stand for more points each, down to one or two.
 
-    Keys and queries within a few degrees share a label, "keys ← queries". The matched pair keeps its own.
+    Keys and queries within a few degrees share a label, "keys ← queries". The matched pair keeps its own. Of numbers
+    with more than eight digits the last four are shown.
     """
     matched_query, matched_key = geometry.matched
     points = [
-        (math.atan2(point.imag, point.real) % math.tau, label, kind)
+        (math.atan2(point.imag, point.real) % math.tau, _shortened(label), kind)
         for kind, (directions, labels, matched) in enumerate(
             (
                 (geometry.keys, geometry.key_labels, matched_key),
@@ -52,7 +53,7 @@ def circle_labels(geometry: PlaneGeometry) -> Iterator[list[CircleLabel]]:
         if number != matched
     ]
     pair = [
-        (math.atan2(point.imag, point.real) % math.tau, label, kind)
+        (math.atan2(point.imag, point.real) % math.tau, _shortened(label), kind)
         for kind, (point, label) in enumerate(
             (
                 (complex(geometry.keys[matched_key]), geometry.key_labels[matched_key]),
@@ -70,6 +71,10 @@ def circle_labels(geometry: PlaneGeometry) -> Iterator[list[CircleLabel]]:
         if width > math.tau:
             return
         width *= 2
+
+
+def _shortened(label: str) -> str:
+    return re.sub(r"[0-9]{5,}([0-9]{4})", r"…\1", label)
 
 
 def _clusters(points: list[tuple[float, str, int]], width: float) -> list[tuple[float, str]]:
