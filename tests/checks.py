@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import oracles
 from oracles import Thunk, mp_fraction
@@ -34,14 +34,12 @@ SECTION_5 = [
 
 def one_plane(angle: str, offset: int = 0) -> LogitProfile:
     """An index profile of one plane, beta 1."""
-    return LogitProfile(spectrum=RopeSpectrum.from_angle(angle), coefficients=np.ones(1), origin=offset)
+    return LogitProfile(spectrum=RopeSpectrum.from_angle(angle), coefficients=np.ones(1, complex), origin=offset)
 
 
 def one_plane_letters(angle: str, letters: int, centre: Fraction = Fraction(0)) -> LetterProfile:
     """A retrieval profile of one plane, beta 1."""
-    return LetterProfile(
-        spectrum=RopeSpectrum.from_angle(angle), weights=np.ones(1), letters=letters, centre=centre
-    )
+    return LetterProfile(spectrum=RopeSpectrum.from_angle(angle), weights=np.ones(1), letters=letters, centre=centre)
 
 
 def score_at(profile: LogitProfile, distance: int) -> float:
@@ -125,7 +123,11 @@ def random_head(seed: int, *, head_dim: int, rotary_dim: int, layout: Layout, bi
         b_q=rng.normal(size=head_dim) if biases else None,
         b_k=rng.normal(size=head_dim) if biases else None,
         spectrum=RopeSpectrum(
-            angles=plain.angles, head_dim=head_dim, layout=layout, attention_factor=factor, angle_texts=plain.angle_texts
+            angles=plain.angles,
+            head_dim=head_dim,
+            layout=layout,
+            attention_factor=factor,
+            angle_texts=plain.angle_texts,
         ),
     )
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 
 Real: TypeAlias = Any
 """An mpmath number."""
@@ -198,7 +198,9 @@ def scenes(letters: int, integers: int, length: int) -> frozenset[Scene]:
     return frozenset(found)
 
 
-def letter_score(letters: int, planes: Sequence[tuple[float, float]], centre: float) -> Callable[[bool, int, int], float]:
+def letter_score(
+    letters: int, planes: Sequence[tuple[float, float]], centre: float
+) -> Callable[[bool, int, int], float]:
     """Score per unit of beta of a key at a shift and distance: sum_k a_k cos(shift*omega + (d - c) theta_k).
 
     Letter-integer queries are not centred (MATH.md section 3). `planes` holds (theta, weight).

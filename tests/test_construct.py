@@ -13,7 +13,7 @@ import pytest
 from ropegeo._arrays import FloatArray
 from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.index import index_head, token_index_head
-from ropegeo.construct.recipe import letter_names
+from ropegeo.construct.recipe import Recipe, letter_names
 from ropegeo.construct.reflexive import reflexive_head
 from ropegeo.construct.retrieval import retrieval_head
 from ropegeo.engine.planes import best_index_plane, best_letter_plane
@@ -260,7 +260,13 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
     ),
     ("directions", lambda: index_head(PAPER, offset=1, directions=[1j, 1j]), r"one complex number of modulus 1"),
     ("nan direction", lambda: index_head(PAPER, offset=1, directions=[complex("nan")]), r"of modulus 1 per plane"),
-    ("no tokens", lambda: retrieval_head(PAPER, letters="ab", tokens=()), r"token"),
+    ("no integers", lambda: Recipe(mode="token_index", spectrum=PAPER, letters=("a",)), r"integer"),
+    ("reflexive", lambda: Recipe(mode="reflexive", spectrum=PAPER, letters=("a",), offset=5), r"offset 5"),
+    (
+        "symbolic centre",
+        lambda: Recipe(mode="symbolic_reflexive", spectrum=PAPER, letters=("a", "b"), centre_length=9),
+        r"centre",
+    ),
     ("foreign token", lambda: retrieval_head(PAPER, letters="ab", tokens=(Bigram("c", 1),)), r"'?c"),
     ("letter count", lambda: letter_names(0), r"0 letters: give between 1 and 4096"),
     ("letters", lambda: letter_names(10**9), r"1000000000 letters: give between 1 and 4096"),

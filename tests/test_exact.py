@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import oracles
 import pytest
 from hypothesis import assume, given, settings
@@ -81,7 +81,7 @@ def quotient_value(parts: tuple[list[Term], list[Term]]) -> Real:
 
 
 @given(sums, sums, sums)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_ring_laws(first: list[Term], second: list[Term], third: list[Term]) -> None:
     a, b, c = form_of(first), form_of(second), form_of(third)
     assert a + b == b + a
@@ -92,13 +92,13 @@ def test_ring_laws(first: list[Term], second: list[Term], third: list[Term]) -> 
     assert (a - b) + b == a
     assert (a - a).is_zero()
     assert a + 0 == 0 + a == a * 1 == 1 * a == a
-    assert -(-a) == a
+    assert 0 - (-a) == a
     assert 2 - a == -(a - 2)
     assert hash(a + b) == hash(b + a)
 
 
 @given(quotients, sums)
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_field_laws(first: Quotient, second: list[Term]) -> None:
     a, b = quotient(first), form_of(second)
     assume(not a.is_zero() and not b.is_zero())
@@ -151,7 +151,7 @@ def test_float_is_the_nearest_double_and_the_ball_contains_the_number(parts: Quo
 
 
 @given(quotients)
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_text_reads_back_as_the_same_number(parts: Quotient) -> None:
     form = quotient(parts)
     text = str(form)
@@ -296,13 +296,13 @@ def test_grammar_reads(text: str, value: Fraction | int) -> None:
     ],
 )
 def test_grammar_refuses(text: str, message: str) -> None:
-    with must_end(10), pytest.raises(InvalidInputError, match=message):
+    with must_end(5), pytest.raises(InvalidInputError, match=message):
         parse_closed_form(text)
 
 
 @pytest.mark.parametrize(("text", "value"), [("0^999999999", 0), ("(0*pi)^1e20", 0), ("1^1e8000", 1), ("(-1)^1e20", 1)])
 def test_large_powers_of_small_numbers_are_quick(text: str, value: int) -> None:
-    with must_end(10):
+    with must_end(5):
         assert parse_closed_form(text) == value
 
 
@@ -338,9 +338,11 @@ def test_decimal_reads_a_double_as_python_does(value: float) -> None:
     assert float(parse_decimal(repr(value))) == value
 
 
-@pytest.mark.parametrize("text", ["", ".", "e5", "1e", "--1", "1 2", "nan", "inf", "0x1", "1_0", "١", "1e8193", "1e-99999"])
+@pytest.mark.parametrize(
+    "text", ["", ".", "e5", "1e", "--1", "1 2", "nan", "inf", "0x1", "1_0", "١", "1e8193", "1e-99999"]
+)
 def test_decimal_refuses(text: str) -> None:
-    with pytest.raises(InvalidInputError, match="is not a decimal number|is too large to write out"):
+    with pytest.raises(InvalidInputError, match=r"is not a decimal number|is too large to write out"):
         parse_decimal(text)
 
 

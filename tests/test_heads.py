@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import checks
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import oracles
 import pytest
@@ -26,10 +26,16 @@ seeds = st.integers(0, 10**6)
 
 
 @given(
-    seeds, st.integers(1, 3), st.integers(0, 2), layouts, st.booleans(), st.sampled_from([1.0, 1.25, 0.5]),
-    st.integers(0, 2**61), st.integers(0, 5000),
+    seeds,
+    st.integers(1, 3),
+    st.integers(0, 2),
+    layouts,
+    st.booleans(),
+    st.sampled_from([1.0, 1.25, 0.5]),
+    st.integers(0, 2**61),
+    st.integers(0, 5000),
 )
-@settings(max_examples=60)
+@settings(max_examples=35)
 def test_definition_and_profile(
     seed: int, planes: int, passed: int, layout: Layout, biases: bool, factor: float, i: int, d: int
 ) -> None:
@@ -52,10 +58,14 @@ def test_biases_are_rotated() -> None:
         spectrum=RopeSpectrum.from_base(10000, head_dim=4),
     )
     one = np.ones(1)
-    for biased, right in ((head, (42.75, 115.939011353, 83.481058175)), (replace(head, b_q=None, b_k=None), (2.75, -0.338566673, -2.169028882))):
+    for biased, right in (
+        (head, (42.75, 115.939011353, 83.481058175)),
+        (replace(head, b_q=None, b_k=None), (2.75, -0.338566673, -2.169028882)),
+    ):
         for distance, value in enumerate(right):
             for got in (biased.logit(one, distance, one, 0), score_at(biased.profile(one, one), distance)):
-                assert abs(got - value) <= 1e-9 * abs(value)  # the tolerance of public-cases.md
+                # Nine decimals are given; the tolerance of public-cases.md is 1e-9 relative.
+                assert abs(got - value) <= max(0.5e-9, 1e-9 * abs(value))
     # The bias-only term is 100 sin(distance): a pattern that needs no content.
     nothing = head.profile(np.zeros(1), np.zeros(1)).logit(np.arange(50))
     assert np.abs(nothing - 100 * np.sin(np.arange(50))).max() <= 100 * (COSINE + EPS)
@@ -103,7 +113,7 @@ def test_grouped_spectrum_and_scale_defaults() -> None:
 # ---- profiles ----
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.integers(2, 9), st.integers(-20, 20), st.integers(0, 10**9), st.integers(0, 10**6), seeds)
 def test_letter_profile_against_the_definition(letters: int, shift: int, d: int, twice: int, seed: int) -> None:
     weights, centre = np.random.default_rng(seed).uniform(size=3) * [1, 0, 1], Fraction(twice, 2)
@@ -123,7 +133,7 @@ def test_letter_profile_against_the_definition(letters: int, shift: int, d: int,
     assert profile.code_turn == Fraction(1, letters)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.integers(-(2**60), 2**60), st.integers(-(2**61), 2**61), seeds)
 def test_logit_profile_about_an_origin(origin: int, d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -143,7 +153,9 @@ def test_logit_profile_about_an_origin(origin: int, d: int, seed: int) -> None:
 def test_gap_against_the_definition() -> None:
     weights = [0.5, 0.25, 0.25]
     thetas = [oracles.rope_angle(10000, k, 6) for k in range(3)]
-    profile = LogitProfile(spectrum=RopeSpectrum.from_base(10000, head_dim=6), coefficients=np.array(weights), origin=9)
+    profile = LogitProfile(
+        spectrum=RopeSpectrum.from_base(10000, head_dim=6), coefficients=np.array(weights, complex), origin=9
+    )
     with mpmath.workdps(50):
         for t in (0, 1, -1, 44, -355, 10**6, 2**61):
             truth = oracles.planes_gap(thetas, weights, t)
@@ -181,13 +193,13 @@ def test_heads_refused(change: dict[str, Any], message: str) -> None:
 
 def test_profiles_refused() -> None:
     with pytest.raises(InvalidInputError, match="needs 1 coefficients, one per plane"):
-        LogitProfile(spectrum=SPECTRUM, coefficients=np.ones(2))
+        LogitProfile(spectrum=SPECTRUM, coefficients=np.ones(2, complex))
     with pytest.raises(InvalidInputError, match="coefficients and constant must be finite"):
-        LogitProfile(spectrum=SPECTRUM, coefficients=np.array([np.nan]))
+        LogitProfile(spectrum=SPECTRUM, coefficients=np.array([np.nan], complex))
     with pytest.raises(InvalidInputError, match=r"the origin is beyond 2\*\*62"):
-        LogitProfile(spectrum=SPECTRUM, coefficients=np.ones(1), origin=2**62).logit(np.array([0]))
+        LogitProfile(spectrum=SPECTRUM, coefficients=np.ones(1, complex), origin=2**62).logit(np.array([0]))
     with pytest.raises(InvalidInputError, match="needs real, non-negative coefficients"):
-        LogitProfile(spectrum=SPECTRUM, coefficients=-np.ones(1)).gap(np.array([1]))
+        LogitProfile(spectrum=SPECTRUM, coefficients=-np.ones(1, complex)).gap(np.array([1]))
     with pytest.raises(InvalidInputError, match="needs 1 weights; got"):
         LetterProfile(spectrum=SPECTRUM, weights=np.ones(2), letters=3)
     with pytest.raises(InvalidInputError, match="weights must be finite and not negative"):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from fractions import Fraction
 from typing import Any
 
 import checks
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import oracles
 import pytest
@@ -21,7 +22,7 @@ import ropegeo
 from ropegeo.engine.planes import best_index_plane, best_letter_plane
 from ropegeo.engine.trust import first_failing_length, rounding_lengths, tie_length
 from ropegeo.errors import FileFormatError, InvalidInputError, UnsupportedError
-from ropegeo.exact import read_angle
+from ropegeo.exact import Enclosure, read_angle
 from ropegeo.heads import LetterProfile, LogitProfile
 from ropegeo.spectrum import RopeSpectrum
 
@@ -43,11 +44,11 @@ def spectrum_of(*texts: str) -> RopeSpectrum:
     st.none() | st.integers(0, 40),
     st.integers(0, 10**6),
 )
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_several_planes_by_definition(texts: list[str], n: int, offset: int, largest: int | None, seed: int) -> None:
     offset = min(offset, n - 1, n if largest is None else largest)
     shares = np.random.default_rng(seed).uniform(0.05, 1, size=len(texts))
-    profile = LogitProfile(spectrum=spectrum_of(*texts), coefficients=3 * shares, origin=offset)
+    profile = LogitProfile(spectrum=spectrum_of(*texts), coefficients=3 * shares.astype(complex), origin=offset)
     point = ropegeo.margin_curve(profile, [n], max_offset=largest).points[0]
     thetas = [oracles.ANGLES[text] for text in texts]
     with mpmath.workdps(40):
@@ -65,24 +66,28 @@ def test_several_planes_by_definition(texts: list[str], n: int, offset: int, lar
 
 
 def test_two_planes_with_rational_turns_tie_where_both_return() -> None:
-    profile = LogitProfile(spectrum=spectrum_of("1/4 turn", "1/6 turn"), coefficients=np.ones(2), origin=3)
+    profile = LogitProfile(spectrum=spectrum_of("1/4 turn", "1/6 turn"), coefficients=np.ones(2, complex), origin=3)
     assert tie_length(profile) == 3 + 1 + 12
     before, at = ropegeo.margin_curve(profile, [15, 16]).points
     assert before.status == "wins"
-    assert at.status in ("tie", "undecided")
-    assert tie_length(LogitProfile(spectrum=spectrum_of("1/4 turn", "1"), coefficients=np.ones(2))) is None
-    assert tie_length(LogitProfile(spectrum=spectrum_of("1/4 turn", "1"), coefficients=np.array([1.0, 0]))) == 5
+    assert at.status == "tie"
+    assert tie_length(LogitProfile(spectrum=spectrum_of("1/4 turn", "1"), coefficients=np.ones(2, complex))) is None
+    assert (
+        tie_length(LogitProfile(spectrum=spectrum_of("1/4 turn", "1"), coefficients=np.array([1.0, 0], complex))) == 5
+    )
     assert tie_length(one_plane("2*pi", offset=7)) == 8
 
 
 def test_too_many_phases_are_refused() -> None:
-    profile = LogitProfile(spectrum=spectrum_of("1", "0.5"), coefficients=np.ones(2))
-    with pytest.raises(UnsupportedError, match="is evaluated at every displacement, here up to .*the limit is 100000000"):
+    profile = LogitProfile(spectrum=spectrum_of("1", "0.5"), coefficients=np.ones(2, complex))
+    with pytest.raises(
+        UnsupportedError, match=r"is evaluated at every displacement, here up to .*the limit is 100000000"
+    ):
         ropegeo.margin_curve(profile, [10**9])
 
 
 @given(st.sampled_from([t for t in oracles.ANGLES if t != "2*pi/5"]), st.integers(0, 40))
-@settings(max_examples=16)
+@settings(max_examples=8)
 def test_rounding_lengths(angle: str, offset: int) -> None:
     """First n whose reach holds a displacement with a gap below the step."""
     theta = oracles.ANGLES[angle]
@@ -99,7 +104,9 @@ def test_rounding_lengths(angle: str, offset: int) -> None:
 
 def test_an_exact_tie_of_two_planes_is_below_every_rounding_step() -> None:
     """2 pi/5 and 4 pi/5 both return at t = 5: the margin is 0 from length 6 on."""
-    rows = rounding_lengths(LogitProfile(spectrum=spectrum_of("1/5 turn", "2/5 turn"), coefficients=np.ones(2)))
+    rows = rounding_lengths(
+        LogitProfile(spectrum=spectrum_of("1/5 turn", "2/5 turn"), coefficients=np.ones(2, complex))
+    )
     assert {row.number_format: row.length for row in rows} == dict.fromkeys(
         ("bfloat16", "float16", "float32", "float64"), 6
     )
@@ -123,12 +130,12 @@ def test_best_plane_is_the_best() -> None:
 # ---- retrieval against every input ----
 
 SMALL = [(2, 2, 2), (2, 2, 3), (2, 2, 4), (2, 1, 5), (3, 1, 2), (3, 1, 3), (3, 1, 4), (4, 1, 3)]
-THETAS = [("0.01", 0.01), ("0.3", 0.3), ("0.9", 0.9), ("1.7", 1.7), ("4", 4.0), ("6.2", 6.2)]
+THETAS = [("0.01", 0.01), ("0.3", 0.3), ("1.7", 1.7), ("4", 4.0), ("6.2", 6.2)]
 
 
 @pytest.mark.parametrize(("letters", "integers", "length"), SMALL)
 @pytest.mark.parametrize(("angle", "theta"), THETAS)
-@pytest.mark.parametrize("centre_length", [None, 2, 3, 9])
+@pytest.mark.parametrize("centre_length", [None, 2, 9])
 def test_retrieval_worst_and_best_over_all_inputs(
     angle: str, theta: float, letters: int, integers: int, length: int, centre_length: int | None
 ) -> None:
@@ -136,10 +143,8 @@ def test_retrieval_worst_and_best_over_all_inputs(
     checks.check_retrieval_worst(angle, theta, letters, integers, length, centre)
 
 
-@given(
-    st.integers(2, 7), st.integers(2, 25), st.integers(1, 10**4), st.integers(0, 40), st.none() | st.integers(0, 24)
-)
-@settings(max_examples=80)
+@given(st.integers(2, 7), st.integers(2, 25), st.integers(1, 10**4), st.integers(0, 40), st.none() | st.integers(0, 24))
+@settings(max_examples=25)
 def test_retrieval_worst_by_definition(letters: int, n: int, milli: int, twice: int, target: int | None) -> None:
     """Plain double loops over targets, rivals and shifts; letter-integer queries too."""
     theta, centre = milli / 1000, Fraction(twice, 2)
@@ -150,13 +155,17 @@ def test_retrieval_worst_by_definition(letters: int, n: int, milli: int, twice: 
     if target is not None:
         score = oracles.letter_score(letters, [(theta, 1.0)], twice / 2)
         where = target % n
-        gaps = {d: score(False, 0, where) - max(score(False, s, d) for s in range(1, letters)) for d in range(n) if d != where}
+        gaps = {
+            d: score(False, 0, where) - max(score(False, s, d) for s in range(1, letters))
+            for d in range(n)
+            if d != where
+        }
         assert abs(float(point.margin) - min(gaps.values())) <= error
         assert abs(gaps[where + point.at] - min(gaps.values())) <= error
 
 
 @given(st.integers(2, 6), st.integers(2, 12), st.integers(0, 12), st.integers(0, 10**6))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_several_planes_of_letters(letters: int, n: int, twice: int, seed: int) -> None:
     shares = np.random.default_rng(seed).uniform(0.1, 1, size=3)
     spectrum = RopeSpectrum.from_base(100, head_dim=6)
@@ -175,7 +184,11 @@ def test_the_matrices_have_these_margins() -> None:
     least = math.inf
     for code in range(8**3):
         row = [built.tokens[code // 8**k % 8] for k in range(3)]
-        tokens = [(t.left, t.right if isinstance(t.right, str) else f"#{t.right}") for t in row if isinstance(t, ropegeo.Bigram)]
+        tokens = [
+            (t.left, t.right if isinstance(t.right, str) else f"#{t.right}")
+            for t in row
+            if isinstance(t, ropegeo.Bigram)
+        ]
         numbered: list[oracles.Token] = [("ab".index(a), "ab".index(b) if b in "ab" else b) for a, b in tokens]
         left, right = numbered[-1]
         sought = right if isinstance(right, int) else left
@@ -210,7 +223,7 @@ def test_values_of_section_6() -> None:
 
 
 @given(st.integers(2, 12), st.integers(2, 60), st.integers(1, 10**5))
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_closed_form_digits(letters: int, n: int, micro: int) -> None:
     """min(cos((n-2)t) - cos(w-(n-1)t), cos((n-1)t) - cos(w-(n-2)t)) while (n-1)t < w."""
     theta = Fraction(micro, 10**6)
@@ -225,22 +238,21 @@ def test_closed_form_digits(letters: int, n: int, micro: int) -> None:
             assert (point.worst.sign == 1) == ((2 * n - 3) * t < omega)
 
 
-@given(st.integers(2, 12), st.integers(2, 200))
-@settings(max_examples=40)
+@given(st.integers(2, 12), st.integers(3, 60))
+@settings(max_examples=3)
 def test_exact_zero(letters: int, n: int) -> None:
-    """(2n - 3) theta = omega exactly, theta = 1/(A (2n - 3)) turn: a tie at n, a win before."""
+    """(2n - 3) theta = omega exactly, theta = 1/(A (2n - 3)) turn: a tie at n, a win before (n >= 3: closed form)."""
     profile = one_plane_letters(f"1/{letters * (2 * n - 3)} turn", letters)
     point = ropegeo.margin_curve(profile, [n]).points[0]
-    assert (point.worst.low, point.worst.high) == (0, 0)
+    assert point.worst == Enclosure.exactly(0)
     assert point.status == "tie"
     assert point.margin.digits() == "0"
     assert first_failing_length(profile) == n
-    if n > 2:
-        assert ropegeo.margin_curve(profile, [n - 1]).points[0].status == "wins"
+    assert ropegeo.margin_curve(profile, [n - 1]).points[0].status == "wins"
 
 
-@given(st.integers(2, 30), st.integers(1, 10**6))
-@settings(max_examples=60)
+@given(st.integers(2, 30), st.integers(5000, 10**6))
+@settings(max_examples=4)
 def test_first_failing_length_is_the_ceiling(letters: int, micro: int) -> None:
     profile = one_plane_letters(f"{micro}/1000000", letters)
     with mpmath.workdps(40):
@@ -272,10 +284,12 @@ def test_first_failing_length_by_definition(letters: int, angle: str, theta: flo
 
 
 @given(st.integers(2, 9), st.integers(1, 2000), st.integers(0, 30))
-@settings(max_examples=30)
+@settings(max_examples=6)
 def test_retrieval_worst_never_grows(letters: int, milli: int, twice: int) -> None:
-    points = ropegeo.margin_curve(one_plane_letters(f"{milli}/1000", letters, Fraction(twice, 2)), range(2, 30)).points
-    for before, after in zip(points, points[1:], strict=False):
+    points = ropegeo.margin_curve(
+        one_plane_letters(f"{milli}/1000", letters, Fraction(twice, 2)), range(2, 30, 3)
+    ).points
+    for before, after in itertools.pairwise(points):
         assert after.worst.low <= before.worst.high
 
 
@@ -307,7 +321,7 @@ def test_per_input() -> None:
     [
         (one_plane("1", 3), [4, 100, 2**53, 2**53 + 1, 10**30, 10**1000]),
         (one_plane("2*pi/5"), [2, 5, 6, 10**20]),
-        (LogitProfile(spectrum=spectrum_of("1", "0.1"), coefficients=np.array([2.0, 1])), [2, 50]),
+        (LogitProfile(spectrum=spectrum_of("1", "0.1"), coefficients=np.array([2.0, 1], complex)), [2, 50]),
         (one_plane_letters("0.0027", 8), [2, 17, 147, 1500]),
         (one_plane_letters("1/248 turn", 8), [16, 17, 18]),
         (one_plane("pi*(1+1e-8000)"), [10]),  # margin near 1e-15999

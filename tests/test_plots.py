@@ -48,10 +48,11 @@ HEADS: dict[str, tuple[Callable[[], BuiltHead], int, int]] = {
     "offset 0": (lambda: index_head(PAPER, offset=0), 17, 12),
     "offset 500": (lambda: index_head(PAPER, offset=500), 600, 12),
     "target outside": (lambda: index_head(PAPER, offset=500), 100, 12),
+    "five digits": (lambda: index_head(RopeSpectrum.from_angle("1/5 turn"), offset=99_900), 99_990, 12),
     "a far target": (lambda: index_head(PAPER, offset=10**15), 64, 12),
     "many keys": (lambda: index_head(PAPER, offset=30), 61, 60),
     "integers": (lambda: token_index_head(PAPER, letters=A8, integers=range(1, 9)), 17, 12),
-    "many integers": (lambda: token_index_head(PAPER, letters=A8, integers=range(1, 41)), 50, 40),
+    "many integers": (lambda: token_index_head(PAPER, letters=A8, integers=range(1, 25)), 50, 24),
     "letters": (lambda: retrieval_head(PAPER, letters=A8, planes=(60,)), 17, 12),
     "centred": (lambda: retrieval_head(PAPER, letters=A8, planes=(60,), centre_length=17), 17, 12),
     "centred, apart": (lambda: retrieval_head(PAPER, letters=A8, planes=(20,), centre_length=9), 17, 12),
@@ -283,11 +284,11 @@ def test_distances_beyond_exact_doubles_are_counted_from_the_target() -> None:
     built = index_head(PAPER, offset=2**60 + 1)
     logits = distance_logits(built, 64, first=2**60 - 31)
     figure = head_figure(plane_geometry(built), logits, title=TITLE)
-    assert figure.axes[1].get_xlabel() == f"distance d − {2**60 + 1} (positions)"
+    assert figure.axes[1].get_xlabel() == "distance d − target (positions)"
     assert np.asarray(figure.axes[1].lines[0].get_xdata()).tolist() == list(range(-32, 32))
-    # Of t = 1..32 the cosine of 22 is nearest to 1 (44/7 is nearly 2 pi).
-    np.testing.assert_allclose(line(figure, "runner-up"), [[-22, 22], [np.cos(22)] * 2], atol=1e-12)
-    assert {"the target", "runner-up target −22, +22"} <= set(legend_texts(figure))
+    # Of t = 1..32, 25 is nearest to a multiple of 2 pi (8 pi = 25.13).
+    np.testing.assert_allclose(line(figure, "runner-up"), [[-25, 25], [np.cos(25)] * 2], atol=1e-12)
+    assert {"target at 0", "runner-up at −25, +25"} <= set(legend_texts(figure))
     assert overlapping_texts(figure) == []
 
 

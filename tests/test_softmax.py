@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Literal
 
 import checks
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import oracles
 import pytest
@@ -28,11 +28,7 @@ TABLE: list[tuple[int, Query, list[int | None]]] = [
     (16, "integer", [None, 45, 74, 328, 1605, 3194]),
     (0, "letter", [29, 87, 312, 936, 3178, 6356]),
 ]
-ROWS = [
-    (offset, query, beta, n)
-    for offset, query, lengths in TABLE
-    for beta, n in zip(BETAS, lengths, strict=True)
-]
+ROWS = [(offset, query, beta, n) for offset, query, lengths in TABLE for beta, n in zip(BETAS, lengths, strict=True)]
 
 
 @pytest.mark.parametrize(("offset", "query", "beta", "n_max"), ROWS)
@@ -53,7 +49,7 @@ def test_index_scale_is_the_root(n: int, offset: int, query: Query, beta: float)
     offset = min(offset, n - 1)
     thetas = [oracles.rope_angle(10000, k, 4) for k in range(2)]
     spectrum = RopeSpectrum.from_base(10000, head_dim=4)
-    profile = LogitProfile(spectrum=spectrum, coefficients=beta * np.array([0.75, 0.25]), origin=offset)
+    profile = LogitProfile(spectrum=spectrum, coefficients=beta * np.array([0.75, 0.25], np.complex128), origin=offset)
     scale = ropegeo.index_softmax_scale(profile, n, query=query)
     limit = 1 if query == "integer" else 3
     with mpmath.workdps(40):
@@ -87,10 +83,14 @@ def test_beta_min_against_a_root_finder(offset: int, n: int, query: Query) -> No
 # ---- retrieval: every input ----
 
 
-@pytest.mark.parametrize(("letters", "integers", "length"), [(2, 2, 2), (2, 2, 3), (2, 2, 4), (2, 1, 5), (3, 1, 3), (3, 1, 4)])
+@pytest.mark.parametrize(
+    ("letters", "integers", "length"), [(2, 2, 2), (2, 2, 3), (2, 2, 4), (2, 1, 5), (3, 1, 3), (3, 1, 4)]
+)
 @pytest.mark.parametrize("share", [Fraction(1, 100), Fraction(1, 2), Fraction(95, 100)])
 @pytest.mark.parametrize("centred", [False, True])
-def test_retrieval_scale_over_all_inputs(letters: int, integers: int, length: int, share: Fraction, centred: bool) -> None:
+def test_retrieval_scale_over_all_inputs(
+    letters: int, integers: int, length: int, share: Fraction, centred: bool
+) -> None:
     """Angles at a share of the largest one that still wins: (2n - 3) theta < omega, or (n - 1) theta centred."""
     reach = length - 1 if centred else 2 * length - 3
     theta = round(float(share) * 6.2831 / letters / reach, 6)
@@ -118,7 +118,7 @@ def test_retrieval_scale_of_several_planes_and_in_logit_units() -> None:
 
 
 @given(st.integers(2, 6), st.integers(2, 30))
-@settings(max_examples=20)
+@settings(max_examples=4)
 def test_the_scale_grows_with_length(letters: int, n: int) -> None:
     profile = one_plane_letters("0.01", letters)
     assert ropegeo.retrieval_softmax_scale(profile, n) <= ropegeo.retrieval_softmax_scale(profile, n + 1) * (1 + 1e-9)

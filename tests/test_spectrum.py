@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import checks
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import oracles
 import pytest
@@ -38,7 +38,7 @@ def near(value: float, right: float) -> bool:
 
 
 @given(st.integers(2, 10**7), st.integers(1, 64), st.integers(0, 40))
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_inv_freq_is_the_nearest_double(base: int, planes: int, passed: int) -> None:
     spectrum = RopeSpectrum.from_base(base, head_dim=2 * planes + passed, rotary_dim=2 * planes)
     assert (spectrum.planes, spectrum.rotary_dim) == (planes, 2 * planes)
@@ -126,7 +126,7 @@ def test_phases_far_out() -> None:
 
 
 @given(st.lists(st.integers(-MAX, MAX), min_size=1, max_size=4))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_phases_at_random_positions(positions: list[int]) -> None:
     checks.check_phases(PHASE_ANGLES, positions)
 
@@ -150,7 +150,9 @@ def test_turn_of_any_size(t: int, text: str) -> None:
 def test_turn_of_agrees_with_phases_and_has_their_sign() -> None:
     spectrum = RopeSpectrum.from_base(10000, head_dim=8)
     for t in (0, 1, -1, 17, -(2**40)):
-        assert np.abs(spectrum.phases_at(t) - spectrum.phases(np.array([t]))[0]).max() <= 2 * np.pi * (2 * TURN + 2 * EPS)
+        assert np.abs(spectrum.phases_at(t) - spectrum.phases(np.array([t]))[0]).max() <= 2 * np.pi * (
+            2 * TURN + 2 * EPS
+        )
         assert (spectrum.phases_at(t) == -spectrum.phases_at(-t)).all()
 
 
@@ -170,9 +172,13 @@ def test_gpt_j_rotation() -> None:
 
 
 @given(
-    st.integers(1, 5), st.integers(0, 3), layouts, st.lists(st.integers(-MAX, MAX), min_size=1, max_size=3), st.integers()
+    st.integers(1, 5),
+    st.integers(0, 3),
+    layouts,
+    st.lists(st.integers(-MAX, MAX), min_size=1, max_size=3),
+    st.integers(),
 )
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_rotation_against_the_definition(planes: int, passed: int, layout: Layout, at: list[int], seed: int) -> None:
     spectrum = RopeSpectrum.from_base(10000, head_dim=2 * planes + passed, rotary_dim=2 * planes, layout=layout)
     vectors = np.random.default_rng(abs(seed)).normal(size=(len(at), spectrum.head_dim))

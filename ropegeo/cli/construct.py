@@ -67,7 +67,7 @@ def _picture(request: HeadRequest, suffix: str) -> bytes:
     first = max(0, offset - DRAWN_DISTANCES // 2)
     count = min(max(SHOWN_DISTANCES, 2 * offset + 8), DRAWN_DISTANCES)
     logits = distance_logits(built, count, first=first, offset=offset)
-    return figure_bytes(head_figure(plane_geometry(built), logits, title=_title(built)), suffix)
+    return figure_bytes(head_figure(plane_geometry(built, offset=offset), logits, title=_title(built)), suffix)
 
 
 def _offset(request: HeadRequest) -> int:

@@ -14,6 +14,9 @@ from ropegeo._arrays import ComplexArray, FloatArray, IntArray, frozen
 from ropegeo.construct.built import LETTER_MODES, BuiltHead, index_profile, letter_profile
 from ropegeo.construct.retrieval import centre_phases, letter_code
 
+MAX_LETTERS = 40
+MAX_INTEGERS = 9
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlaneGeometry:
@@ -59,8 +62,13 @@ class DistanceLogits:
     target: int | None
 
 
-def plane_geometry(built: BuiltHead, *, keys: int = 12, integers: int = 8) -> PlaneGeometry:
-    """The heaviest plane of a built head, with at most `keys` keys and `integers` integer queries drawn.
+def plane_geometry(built: BuiltHead, *, keys: int = 12, offset: int | None = None) -> PlaneGeometry:
+    """The heaviest plane of a built head.
+
+    Args:
+        built: the head.
+        keys: number of keys by distance that are drawn; letters are drawn up to `MAX_LETTERS`.
+        offset: token-conditional index head: the offset of the query that is highlighted; the head's own if not given.
 
     Index: a key at distance d stands at -d theta, a query with offset s at -s theta, so the query meets the key at
     d = s. Retrieval: letter phi stands at -phi omega, as key and as query (at distance `centre` if centred).
@@ -69,7 +77,7 @@ def plane_geometry(built: BuiltHead, *, keys: int = 12, integers: int = 8) -> Pl
     plane = recipe.planes[int(np.argmax(recipe.weights))]
     angle = float(recipe.spectrum.inv_freq[plane])
     if recipe.mode in LETTER_MODES:
-        shown = recipe.letters[:keys]
+        shown = recipe.letters[:MAX_LETTERS]
         codes = np.stack([letter_code(recipe, phi) for phi in range(1, len(shown) + 1)])[:, plane]
         codes = codes / np.abs(codes)
         turned = np.exp(-1j * np.broadcast_to(centre_phases(recipe), (recipe.spectrum.planes,))[plane])
@@ -82,23 +90,19 @@ def plane_geometry(built: BuiltHead, *, keys: int = 12, integers: int = 8) -> Pl
             query_labels=tuple(f"seeks {letter}" for letter in shown),
             matched=(0, 0),
         )
-    first = max(0, recipe.offset - keys // 2)  # a window of distances around the target
+    target = recipe.offset if offset is None else offset
+    first = max(0, target - keys // 2)  # a window of distances around the target
     distances = [first + d for d in range(keys)]
-    offsets = [recipe.offset, *recipe.integers[:integers]] if recipe.integers else [recipe.offset]
-    target = offsets[len(offsets) // 2]
-    if target not in distances:
-        distances[-1] = target
+    offsets = [recipe.offset, *recipe.integers] if recipe.integers else [recipe.offset]
+    drawn = sorted({*offsets[:MAX_INTEGERS], target})
     return PlaneGeometry(
         plane=plane,
         angle=angle,
         keys=np.array([np.exp(-1j * recipe.spectrum.phases_at(d)[plane]) for d in distances]),
         key_labels=tuple(f"d={d}" for d in distances),
-        queries=np.array([np.exp(-1j * recipe.spectrum.phases_at(s)[plane]) for s in offsets]),
-        query_labels=tuple(
-            f"offset {s}" if not recipe.integers else "letter" if number == 0 else f"integer {s}"
-            for number, s in enumerate(offsets)
-        ),
-        matched=(len(offsets) // 2, distances.index(target)),
+        queries=np.array([np.exp(-1j * recipe.spectrum.phases_at(s)[plane]) for s in drawn]),
+        query_labels=tuple(f"offset {s}" if not recipe.integers else f"integer {s}" if s else "letter" for s in drawn),
+        matched=(drawn.index(target), distances.index(target)),
     )
 
 

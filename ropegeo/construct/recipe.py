@@ -206,7 +206,7 @@ def normalised_weights(weights: tuple[float, ...], count: int) -> tuple[float, .
         raise InvalidInputError(f"{len(weights)} weights for {count} planes; give one per plane")
     if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
         raise InvalidInputError("weights must be finite and not negative")
-    total = math.fsum(weights)
+    total = sum(weights)  # not fsum, which raises where a sum is infinite
     if not (total > 0 and math.isfinite(total)):
         raise InvalidInputError("weights must not all be zero, and their sum must be finite")
     return tuple(weight / total for weight in weights)

@@ -41,6 +41,8 @@ from ropegeo.heads import LOGIT_ERROR, LetterProfile
 
 MAX_COSINES = 2 * 10**8
 """Planes times letters times length that the definition is evaluated for."""
+MAX_BEST_COSINES = 10**7
+"""The same where only `best`, which has no closed form, needs it."""
 INPUTS = "globally proper inputs whose tokens with the answer's left letter are the answer"
 SELF_INPUTS = "inputs over the vocabulary"
 _BLOCK = 1 << 12
@@ -80,12 +82,13 @@ def letter_curve(
         if target is not None and not 0 <= target < n:
             raise InvalidInputError(f"target distance {short(target)} needs a length above it: {short(n)} is too short")
     closed = {n for n in ns if has_closed_form(profile, n)}
-    evaluable = [n for n in ns if len(profile.active_planes) * profile.letters * n <= MAX_COSINES]
+    cosines = len(profile.active_planes) * profile.letters
+    evaluable = [n for n in ns if cosines * n <= (MAX_BEST_COSINES if n in closed else MAX_COSINES)]
     beyond = [n for n in ns if n not in closed and n not in evaluable]
     if beyond:
         raise UnsupportedError(
             f"length {short(beyond[0])}: outside the closed form ((n-1)*angle < 2*pi/letters, one plane) the margin is "
-            f"evaluated by definition, up to length {MAX_COSINES // (len(profile.active_planes) * profile.letters)}"
+            f"evaluated by definition, up to length {MAX_COSINES // cosines}"
         )
     sampled = _by_definition(profile, sorted(set(evaluable)), target, self_only)
     points = []
@@ -113,6 +116,11 @@ def letter_curve(
         inputs=SELF_INPUTS if self_only else INPUTS,
         beta=profile.weight,
     )
+
+
+def wins_in_closed_form(profile: LetterProfile, length: int) -> bool:
+    """Whether the closed form of worst(n) holds at this length and is positive. Exact."""
+    return has_closed_form(profile, length) and _closed(profile, length, None, digits=1)[0].sign == 1
 
 
 def has_closed_form(profile: LetterProfile, length: int) -> bool:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import gcd
 
 from ropegeo.engine.index_margin import MAX_PHASES, common_period, staircase
-from ropegeo.engine.retrieval_margin import has_closed_form, letter_curve
+from ropegeo.engine.retrieval_margin import wins_in_closed_form
 from ropegeo.heads import LetterProfile, LogitProfile
 
 FORMATS: dict[str, Fraction] = {
@@ -96,16 +96,12 @@ def first_failing_length(profile: LetterProfile, *, self_only: bool = False) -> 
         return None if turn is None or shared == 1 else turn.denominator // shared + 1
     # A centre beyond the window has no closed form; the head is meant for lengths that contain it.
     low = max(2, int(profile.centre) + 2)
-
-    def wins(length: int) -> bool:
-        return has_closed_form(profile, length) and letter_curve(profile, [length]).points[0].worst.sign == 1
-
-    if not wins(low):
+    if not wins_in_closed_form(profile, low):
         return low
     high = 2 * low
-    while wins(high):
+    while wins_in_closed_form(profile, high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if wins(middle) else (low, middle)
+        low, high = (middle, high) if wins_in_closed_form(profile, middle) else (low, middle)
     return high

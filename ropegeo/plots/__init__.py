@@ -3,7 +3,7 @@
 Figures are made without pyplot, so there is no global figure, no display, and no state between calls; matplotlib's
 settings are read under a lock, and a user's own matplotlibrc does not change the pictures. Colours are those of Okabe
 and Ito, which stay apart for colour-blind readers, and every role also has its own marker or line style. Texts that
-come from outside are drawn as they are (no mathtext), in one line.
+come from outside are drawn as they are: no mathtext, no line breaks of their own.
 """
 
 from ropegeo.plots.canvas import figure_bytes

@@ -38,8 +38,9 @@ def curve_figure(
 
     A logarithmic axis has no place for a margin of 0 or below. Where the head ties, fails, or its sign is undecided,
     the lengths are shaded and hatched over the whole height and the legend says by which length that begins; asked
-    points there are crosses on the lower edge. (A symmetrical logarithm would show how deep the head fails, but the
-    depth decides nothing, and the same picture would then read in two ways.)
+    points there are crosses on the lower edge; `best` and `worst` end where they stop being positive. (A symmetrical
+    logarithm would show how deep the head fails, but the depth decides nothing, and the same picture would then read
+    in two ways.)
 
     Args:
         dense: the curve that is drawn as a staircase: it must hold every length at which its values change, or

@@ -21,8 +21,8 @@ from ropegeo.plots.labels import CircleLabel, circle_labels, spread
 from ropegeo.plots.ticks import scientific
 
 LABEL_SIZE = 8
-LARGE = 10**7
-"""Target distances from here on are written once; all others are counted from them."""
+LARGE = 10**5
+"""From this target distance on, distances are counted from the target."""
 
 
 def head_figure(geometry: PlaneGeometry, logits: DistanceLogits, *, title: str) -> Figure:
@@ -42,7 +42,7 @@ def head_figure(geometry: PlaneGeometry, logits: DistanceLogits, *, title: str) 
         figure = new_figure(title, height=4.6)  # two fixed frames: the labels need to know their room
         _draw_circle(figure.add_axes((0.068, 0.24, 0.442, 0.61)), geometry)
         _draw_logits(figure.add_axes((0.65, 0.24, 0.335, 0.61)), logits)
-        for axes, centre in zip(figure.axes, (0.289, 0.8175), strict=True):
+        for axes, centre in zip(figure.axes, (0.289, 0.775), strict=True):
             axes.legend(loc="lower center", bbox_to_anchor=(centre, 0.005), bbox_transform=figure.transFigure, ncols=2)
     return figure
 
@@ -147,7 +147,7 @@ def _draw_logits(axes: Axes, logits: DistanceLogits) -> None:
     axes.set(ylabel="logit (units of beta = 1)")
     # Distances with many digits are shown from the target: their texts would be too wide, and as doubles they collapse.
     base = logits.target if logits.target is not None and logits.target >= LARGE else 0
-    axes.set_xlabel(f"distance d − {base} (positions)" if base else "distance d (positions)")
+    axes.set_xlabel("distance d − target (positions)" if base else "distance d (positions)")
     d, match = logits.distances - base, logits.match
     few, many = d.size <= 40, d.size > 4000
     line: dict[str, Any] = {"linewidth": 1.1, "markersize": 3.5, "rasterized": many}
@@ -179,9 +179,9 @@ def _mark_target(axes: Axes, d: IntArray, match: FloatArray, target: int | None,
     axes.set_title("logits by distance")
     if target is None:
         return
-    named = "the target" if large else f"target d = {target}"
+    named = "target at 0" if large else f"target d = {target}"
     if target not in d:
-        axes.set_title(f"{named} lies outside these distances")
+        axes.set_title(f"{'the target' if large else named} lies outside these distances")
         return
     at = int(np.flatnonzero(d == target)[0])
     others = d != target
@@ -189,7 +189,7 @@ def _mark_target(axes: Axes, d: IntArray, match: FloatArray, target: int | None,
         strongest = match[others].max()
         second = d[others & (match == strongest)]
         shown = ", ".join(f"{at:+d}" if large else f"{at}" for at in second[:2].tolist()).replace("-", "−")
-        shown = ("target " if large else "d = ") + shown + (", …" if second.size > 2 else "")
+        shown = ("at " if large else "d = ") + shown + (", …" if second.size > 2 else "")
         rank = "runner-up" if strongest < match[at] else "as high:"
         if strongest < match[at]:
             axes.axhspan(strongest, match[at], color=COLOURS["gap"], alpha=0.3, linewidth=0, label="margin")

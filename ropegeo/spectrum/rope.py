@@ -14,7 +14,7 @@ from ropegeo._arrays import ComplexArray, FloatArray, IntArray, UintArray, froze
 from ropegeo.errors import FileFormatError, InvalidInputError, RopegeoError
 from ropegeo.exact import ClosedForm, parse_closed_form, parse_decimal, read_angle
 from ropegeo.spectrum.layout import Layout, check_layout, check_widths, layout_permutation, pair_indices
-from ropegeo.spectrum.phases import turn_of, turn_words, turns
+from ropegeo.spectrum.phases import MAX_DISPLACEMENT, turn_of, turn_words, turns
 from ropegeo.spectrum.rope_types import default_angles
 
 SCHEMA = "ropegeo.spectrum/1"
@@ -182,6 +182,8 @@ class RopeSpectrum:
 
     def phases_at(self, displacement: int) -> Float[FloatArray, " planes"]:
         """As `phases`, for one displacement of any size."""
+        if abs(displacement) < MAX_DISPLACEMENT:
+            return self.phases(np.array(displacement))
         return np.array([2 * np.pi * turn_of(angle, displacement) for angle in self.angles])
 
     def to_planes(self, vectors: Float[FloatArray, "*batch head_dim"]) -> Complex[ComplexArray, "*batch planes"]:
