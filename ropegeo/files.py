@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 
 from ropegeo.errors import InvalidInputError
@@ -16,45 +17,52 @@ def check_destination(path: Path, *, force: bool) -> None:
         InvalidInputError: missing folder, a folder in its place, or an existing file without `force`.
     """
     try:
-        if not path.parent.is_dir():
-            raise InvalidInputError(
-                f"output {str(path)!r}: the folder {str(path.parent)!r} does not exist; make it first"
-            )
-        if path.is_dir():
-            raise InvalidInputError(f"output {str(path)!r} is a folder; give a file name")
-        if not force and os.path.lexists(path):
-            raise InvalidInputError(f"output {str(path)!r} exists; choose another name or pass --force")
+        has_folder, is_folder, exists = path.parent.is_dir(), path.is_dir(), os.path.lexists(path)
     except (OSError, ValueError) as error:
-        raise InvalidInputError(f"output {str(path)[:80]!r} cannot be used ({error})") from error
+        raise InvalidInputError(f"output {str(path)[:80]!r} cannot be used ({error}); choose another name") from error
+    if not has_folder:
+        raise InvalidInputError(f"output {str(path)!r}: the folder {str(path.parent)!r} does not exist; make it first")
+    if is_folder:
+        raise InvalidInputError(f"output {str(path)!r} is a folder; give a file name")
+    if exists and not force:
+        raise InvalidInputError(f"output {str(path)!r} exists; choose another name or pass --force")
 
 
-def write_atomically(path: Path, content: bytes, *, force: bool) -> None:
-    """Write a file so that a reader sees all of it or none of it.
+def write_atomically(contents: Sequence[tuple[Path, bytes]], *, force: bool) -> None:
+    """Write files so that a reader sees all of each or none of it, and none at all if one cannot be written.
 
-    The bytes go to a temporary file in the same folder, which is then renamed (with `force`) or linked (without, so
-    that a file made in the meantime is not overwritten).
+    All bytes go to temporary files beside their destinations first; then each is renamed (with `force`) or linked
+    (without, so that a file made in the meantime is not overwritten).
 
     Raises:
         InvalidInputError: as `check_destination`, or the system refuses.
     """
-    check_destination(path, force=force)
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.tmp")
+    for path, _ in contents:
+        check_destination(path, force=force)
+    staged: list[tuple[Path, Path]] = []
+    path = Path()
     try:
-        try:
+        for path, content in contents:
+            temporary = path.with_name(f".ropegeo-{secrets.token_hex(8)}.tmp")
+            staged.append((temporary, path))
             with temporary.open("xb") as stream:
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
+        for temporary, path in staged:
             if force:
                 temporary.replace(path)
             else:
                 _rename_without_replacing(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
     except FileExistsError as error:
         raise InvalidInputError(f"output {str(path)!r} exists; choose another name or pass --force") from error
     except OSError as error:
-        raise InvalidInputError(f"output {str(path)!r} cannot be written ({error.strerror or error})") from error
+        raise InvalidInputError(
+            f"output {str(path)!r} cannot be written ({error.strerror or error}); choose another place"
+        ) from error
+    finally:
+        for temporary, _ in staged:
+            temporary.unlink(missing_ok=True)
 
 
 def _rename_without_replacing(temporary: Path, path: Path) -> None:

@@ -13,6 +13,7 @@ from ropegeo.cli.options import (
     OutputOptions,
     PlotOptions,
     RopeOptions,
+    apply_threads,
     with_option_groups,
 )
 
@@ -52,6 +53,7 @@ def construct(
 
     Example: ropegeo construct --mode index --offset 3
     """
+    apply_threads(output)
     from ropegeo.cli.construct import run
 
     run(head, rope, lengths, output, plot)
@@ -71,6 +73,7 @@ def curve(
 
     Example: ropegeo curve --mode index --angle 1 --offset 0 --lengths 1001,1e30
     """
+    apply_threads(output)
     from ropegeo.cli.curve import run
 
     run(head, rope, lengths, output, plot, head_file)
@@ -92,6 +95,7 @@ def solve(
 
     Example: ropegeo solve --task number "C B A 1 4 1 3 2 1"
     """
+    apply_threads(output)
     from ropegeo.cli.solve import run
 
     run(text, task=task, attention=attention, beta=beta, depth=depth, output=output)
@@ -108,6 +112,7 @@ def spectrum(
 
     Example: ropegeo spectrum --rope llama-3.1-8b --length 8192
     """
+    apply_threads(output)
     from ropegeo.cli.spectrum import run
 
     run(rope, output, length)

@@ -11,13 +11,15 @@ from rich.console import Group
 from ropegeo._version import __version__
 from ropegeo.cli.curve import curve_table
 from ropegeo.cli.output import Destinations, busy, console, number_text, print_json, suffix_of, table
-from ropegeo.cli.request import HeadRequest, apply_threads, head_curve, read_head
-from ropegeo.construct.built import LETTER_MODES, BuiltHead, index_profile, letter_profile
+from ropegeo.cli.request import HeadRequest, head_curve, read_head
+from ropegeo.construct.built import BuiltHead, index_profile, letter_profile
 from ropegeo.construct.files import head_bytes, head_matrices
 from ropegeo.construct.geometry import DistanceLogits, distance_logits, plane_geometry
-from ropegeo.engine.margin import MarginCurve, safe_integer
+from ropegeo.construct.recipe import LETTER_MODES
+from ropegeo.engine.margin import MarginCurve
 from ropegeo.engine.trust import first_failing_length, rounding_lengths, tie_length
 from ropegeo.errors import InvalidInputError
+from ropegeo.exact import safe_integer
 
 if TYPE_CHECKING:
     from ropegeo._arrays import FloatArray
@@ -40,12 +42,12 @@ MODE_TITLES = {
 
 def run(head: HeadOptions, rope: RopeOptions, lengths: LengthOptions, output: OutputOptions, plot: PlotOptions) -> None:
     """Build, show, and write what was asked for."""
-    apply_threads(output.threads)
     suffix_of(output.output, (".safetensors",), "--output")
     drawing = suffix_of(plot.plot, (".svg", ".png"), "--plot")
     destinations = Destinations(output.output, plot.plot, force=output.force)
     with busy("building the head and its margins"):
         request = read_head(head, rope, lengths, ladder=True)
+        _offset(request)  # refuses an offset too large to show before anything is written
         curve = head_curve(request, request.lengths, lengths.digits)
     contents: list[tuple[str | None, bytes]] = []
     if output.output is not None:
@@ -112,8 +114,7 @@ def _planes_data(built: BuiltHead) -> list[dict[str, Any]]:
 def _trust(request: HeadRequest) -> dict[str, Any]:
     built = request.built
     if built.recipe.mode in LETTER_MODES:
-        self_only = built.recipe.mode == "symbolic_reflexive"
-        failing = first_failing_length(letter_profile(built.recipe), self_only=self_only)
+        failing = first_failing_length(letter_profile(built.recipe))
         return {"first_failing_length": _optional(failing)}
     profile = replace(index_profile(built.recipe), origin=_offset(request))
     return {
@@ -239,10 +240,10 @@ def _trust_lines(request: HeadRequest, curve: MarginCurve) -> list[str]:
     built, trust = request.built, _trust(request)
     if built.recipe.mode in LETTER_MODES:
         failing = trust["first_failing_length"]
-        if failing is None and len(built.recipe.planes) > 1:
-            return []
-        if failing is None:
+        if failing is None and built.recipe.mode == "symbolic_reflexive" and len(built.recipe.planes) == 1:
             return ["the own token wins at every length, by a margin that falls as rivals come near"]
+        if failing is None:
+            return []
         if int(failing) > 2:
             return [f"worst case: every input is decoded up to length {int(failing) - 1}, not from length {failing} on"]
         return [

@@ -11,14 +11,13 @@ from rich.console import Group
 
 from ropegeo._version import __version__
 from ropegeo.cli.output import Destinations, busy, console, json_text, print_json, suffix_of, table
-from ropegeo.cli.request import HeadRequest, apply_threads, head_curve, read_head, read_integer, read_lengths
-from ropegeo.construct.built import LETTER_MODES
+from ropegeo.cli.request import HeadRequest, head_curve, read_head, read_integer, read_lengths
 from ropegeo.construct.files import load_head
-from ropegeo.engine.diophantine import short
+from ropegeo.construct.recipe import LETTER_MODES
 from ropegeo.engine.margin import MarginCurve, MarginPoint
 from ropegeo.engine.routes import drawn_lengths
 from ropegeo.errors import InvalidInputError
-from ropegeo.exact import Enclosure
+from ropegeo.exact import Enclosure, short
 
 if TYPE_CHECKING:
     from ropegeo.cli.options import HeadOptions, LengthOptions, OutputOptions, PlotOptions, RopeOptions
@@ -38,7 +37,6 @@ def run(
     head_file: str | None,
 ) -> None:
     """Compute, show, and write what was asked for."""
-    apply_threads(output.threads)
     written_as = suffix_of(output.output, (".csv", ".json"), "--output")
     drawing = suffix_of(plot.plot, (".svg", ".png"), "--plot")
     destinations = Destinations(output.output, plot.plot, force=output.force)
@@ -80,7 +78,7 @@ def _from_file(path: str, head: HeadOptions, rope: RopeOptions, lengths: LengthO
     if offset is not None and built.recipe.mode not in ("token_index", "retrieval"):
         raise InvalidInputError(f"the head in {path!r} has the fixed offset {built.recipe.offset}; leave --offset out")
     if offset is not None and built.recipe.mode == "token_index" and not 0 <= offset <= max(built.recipe.integers):
-        raise InvalidInputError(f"offset {offset} is not one of the head's integers (0: a letter)")
+        raise InvalidInputError(f"offset {short(offset)} is not one of the head's integers (0: a letter)")
     return HeadRequest(built=built, lengths=asked, plane_choice="given", offset=offset)
 
 
@@ -97,7 +95,8 @@ def _picture(request: HeadRequest, curve: MarginCurve, suffix: str) -> bytes:
     if recipe.mode not in LETTER_MODES:
         # Beyond 1e150 the bounds leave the range of doubles and are not drawn.
         ns = np.array([float(n) if n < 10**150 else np.nan for n in dense.lengths])
-        reach = np.maximum(offset, ns - 1 - offset)
+        aimed = float(offset) if offset < 10**150 else np.nan
+        reach = np.maximum(aimed, ns - 1 - aimed)
         if len(recipe.planes) == 1:
             bounds["Dirichlet: 1 - cos(2π/(T+1))"] = dirichlet_bound(reach)
             bounds["Theorem 3.2 as printed: 2π²/n²"] = index_bound_as_printed(ns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
@@ -124,6 +125,13 @@ class PlotOptions:
     """Whether to draw."""
 
     plot: Annotated[str | None, typer.Option(help="Draw to this .svg or .png file.", rich_help_panel=OUTPUT)] = None
+
+
+def apply_threads(output: OutputOptions) -> None:
+    """Limit the pools of numerical libraries. They read this when they are loaded, so it comes before any import."""
+    if output.threads is not None:
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+            os.environ[name] = str(output.threads)
 
 
 def with_option_groups(function: Callable[..., None]) -> Callable[..., None]:

@@ -22,7 +22,8 @@ WIDTH = 100
 
 def console() -> Console:
     """Standard output, at most `WIDTH` columns; rich itself honours NO_COLOR and pipes."""
-    width = min(WIDTH, os.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH
+    columns = os.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
+    width = min(WIDTH, columns or WIDTH)  # some terminals report a size of 0
     return Console(width=width, highlight=False, emoji=False, markup=False, soft_wrap=False)
 
 
@@ -72,12 +73,9 @@ class Destinations:
 
     def write(self, *contents: tuple[str | None, bytes]) -> list[str]:
         """Write each content to its path, skipping paths that are None; returns what was written."""
-        written = []
-        for path, content in contents:
-            if path is not None:
-                write_atomically(Path(path), content, force=self._force)
-                written.append(path)
-        return written
+        wanted = [(Path(path), content) for path, content in contents if path is not None]
+        write_atomically(wanted, force=self._force)
+        return [str(path) for path, _ in wanted]
 
 
 def suffix_of(path: str | None, allowed: Sequence[str], option: str) -> str | None:
@@ -92,6 +90,11 @@ def suffix_of(path: str | None, allowed: Sequence[str], option: str) -> str | No
     if suffix not in allowed:
         raise InvalidInputError(f"{option} {path!r}: the name must end in {' or '.join(allowed)}")
     return suffix
+
+
+def printable(text: str) -> str:
+    """Text for a terminal: characters that would steer it are written out."""
+    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)
 
 
 def number_text(value: float, digits: int = 6) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,12 +12,12 @@ from ropegeo.cli.options import HeadOptions, LengthOptions, RopeOptions
 from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.files import build
 from ropegeo.construct.index import DEFAULT_LETTERS
-from ropegeo.construct.recipe import Mode, Recipe, letter_names
+from ropegeo.construct.recipe import LETTER_MODES, Mode, Recipe, letter_names
 from ropegeo.engine.margin import MAX_LENGTH, MarginCurve
 from ropegeo.engine.planes import best_index_plane, best_letter_plane
 from ropegeo.engine.routes import margin_curve
 from ropegeo.errors import InvalidInputError
-from ropegeo.exact import parse_closed_form, parse_decimal
+from ropegeo.exact import parse_closed_form, parse_decimal, short
 from ropegeo.spectrum import RopeSpectrum, load_rope
 from ropegeo.spectrum.layout import check_layout
 
@@ -27,13 +26,6 @@ DEFAULT_RETRIEVAL_LETTERS = 8
 DEFAULT_RETRIEVAL_INTEGERS = 8
 EXACT_LADDER = (16, 128, 1024, 8192, 65536, 10**6, 10**9)
 SAMPLED_LADDER = (16, 128, 1024, 8192)
-
-
-def apply_threads(threads: int | None) -> None:
-    """Limit the pools of numerical libraries that are loaded after this."""
-    if threads is not None:
-        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-            os.environ[name] = str(threads)
 
 
 def read_integer(text: str, what: str) -> int:
@@ -60,13 +52,18 @@ def read_lengths(options: LengthOptions) -> list[int] | None:
     if options.length is not None and options.lengths is not None:
         raise InvalidInputError("give --length for one length or --lengths for several, not both")
     if options.length is not None:
-        return [_length(options.length)]
+        return [read_length(options.length)]
     if options.lengths is None:
         return None
-    return [_length(part) for part in options.lengths.split(",")]
+    return [read_length(part) for part in options.lengths.split(",")]
 
 
-def _length(text: str) -> int:
+def read_length(text: str) -> int:
+    """One length, 2 to 10^1000.
+
+    Raises:
+        InvalidInputError: not an integer, or out of range.
+    """
     length = read_integer(text, "length")
     if not 2 <= length <= MAX_LENGTH:
         raise InvalidInputError(f"length {text.strip()[:60]!r} must lie between 2 and 10^1000")
@@ -102,7 +99,7 @@ def read_spectrum(options: RopeOptions) -> RopeSpectrum:
             rotary_dim=options.rotary_dim,
             layout=layout or "half",
         )
-    return load_rope(options.rope or "paper", layer_type=options.layer_type, layout=layout)
+    return load_rope("paper" if options.rope is None else options.rope, layer_type=options.layer_type, layout=layout)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -131,7 +128,9 @@ def read_head(head: HeadOptions, rope: RopeOptions, lengths: LengthOptions, *, l
     recipe = _recipe(head, read_spectrum(rope), asked)
     offset = None if head.offset is None else _offset(head.offset)
     if recipe.mode == "token_index" and offset is not None and offset > len(recipe.integers):
-        raise InvalidInputError(f"--offset {offset} is not one of the integers 1..{len(recipe.integers)} (0: a letter)")
+        raise InvalidInputError(
+            f"--offset {short(offset)} is not one of the integers 1..{len(recipe.integers)} (0: a letter)"
+        )
     shown = _shown_lengths(recipe, asked, 0 if offset is None else offset, ladder=ladder)
     if asked is None and not ladder:
         raise InvalidInputError("curve: give --length n or --lengths a,b,c")
@@ -162,7 +161,7 @@ def _recipe(head: HeadOptions, spectrum: RopeSpectrum, asked: list[int] | None) 
         "letters": letters,
     }
     if head.weights is not None:
-        values["weights"] = tuple(float(parse_decimal(part)) for part in head.weights.split(","))
+        values["weights"] = tuple(_weight(part) for part in head.weights.split(","))
     if head.seed is not None:
         if head.seed < 0:
             raise InvalidInputError(f"--seed {head.seed} must not be negative")
@@ -202,6 +201,13 @@ def _check_combination(head: HeadOptions) -> None:
         raise InvalidInputError("--integers goes with --mode index or retrieval")
 
 
+def _weight(text: str) -> float:
+    try:
+        return float(parse_decimal(text))
+    except OverflowError as error:
+        raise InvalidInputError(f"weight {text.strip()[:40]!r} is too large; weights are shares of 1") from error
+
+
 def _offset(text: str) -> int:
     offset = read_integer(text, "offset")
     if offset < 0:
@@ -223,9 +229,9 @@ def _integers(count: int | None) -> tuple[int, ...]:
 
 def _planes(head: HeadOptions, spectrum: RopeSpectrum) -> tuple[int, ...]:
     if head.planes is None:
-        if head.plane in (None, "best"):
+        if head.plane is None or head.plane == "best":
             return (0,)
-        return (spectrum.check_plane(_plane(head.plane or "")),)
+        return (spectrum.check_plane(_plane(head.plane)),)
     if head.planes.strip() == "all":
         return tuple(range(spectrum.planes))
     planes: list[int] = []
@@ -244,13 +250,13 @@ def _planes(head: HeadOptions, spectrum: RopeSpectrum) -> tuple[int, ...]:
 
 
 def _plane(text: str) -> int:
-    if not text.strip().isdecimal() or len(text) > 9:
-        raise InvalidInputError(f"plane {text.strip()[:60]!r} is not a plane number (from 0) or 'best'")
+    if not (text.strip().isascii() and text.strip().isdecimal()) or len(text) > 9:
+        raise InvalidInputError(f"plane {text.strip()[:60]!r} is not a plane number; planes count from 0")
     return int(text)
 
 
 def _best_plane(recipe: Recipe, offset: int, length: int) -> int:
-    if recipe.mode in ("retrieval", "symbolic_reflexive"):
+    if recipe.mode in LETTER_MODES:
         return best_letter_plane(
             recipe.spectrum,
             letters=len(recipe.letters),
@@ -264,7 +270,7 @@ def _best_plane(recipe: Recipe, offset: int, length: int) -> int:
 def _shown_lengths(recipe: Recipe, asked: list[int] | None, offset: int, *, ladder: bool) -> list[int]:
     if asked is not None and (not ladder or len(asked) > 1):
         return asked
-    exact = len(recipe.planes) == 1 and recipe.mode not in ("retrieval", "symbolic_reflexive")
+    exact = len(recipe.planes) == 1 and recipe.mode not in LETTER_MODES
     steps = EXACT_LADDER if exact else SAMPLED_LADDER
     if asked is not None:
         return [n for n in steps if offset < n < asked[0]] + asked
@@ -273,11 +279,4 @@ def _shown_lengths(recipe: Recipe, asked: list[int] | None, offset: int, *, ladd
 
 def head_curve(request: HeadRequest, lengths: list[int], digits: int) -> MarginCurve:
     """Margin, best and worst of the requested head."""
-    return margin_curve(
-        request.built.profile,
-        lengths,
-        offset=request.offset,
-        max_offset=len(request.built.recipe.integers) if request.built.recipe.mode == "token_index" else None,
-        self_only=request.built.recipe.mode == "symbolic_reflexive",
-        digits=digits,
-    )
+    return margin_curve(request.built.profile, lengths, target=request.offset, digits=digits)

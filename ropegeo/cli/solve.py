@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ropegeo._version import __version__
-from ropegeo.cli.output import WIDTH, Destinations, console, json_text, print_json, suffix_of, table
-from ropegeo.cli.request import apply_threads
+from ropegeo.cli.output import WIDTH, Destinations, busy, console, json_text, print_json, printable, suffix_of, table
 from ropegeo.construct.solve import Solution, solve_letter, solve_number
 from ropegeo.construct.transformer import ATTENTIONS, Attention
 from ropegeo.errors import InvalidInputError
@@ -24,18 +23,18 @@ TASKS = ("number", "letter")
 
 def run(text: str, *, task: str, attention: str, beta: float, depth: int | None, output: OutputOptions) -> None:
     """Solve, show, and write what was asked for; status 1 if the stack's answer is not the oracle's."""
-    apply_threads(output.threads)
     suffix_of(output.output, (".json",), "--output")
     destinations = Destinations(output.output, force=output.force)
     rule = _attention(attention)
-    if task == "number":
-        solution = solve_number(
-            parse_number_task(text), spectrum=preset("paper"), depth=depth, attention=rule, beta=beta
-        )
-    elif task == "letter":
-        solution = solve_letter(parse_letter_task(text), depth=depth, attention=rule, beta=beta)
-    else:
+    if task not in TASKS:
         raise InvalidInputError(f"task {task!r} is unknown; use one of {', '.join(TASKS)}")
+    with busy("running the stack"):
+        if task == "number":
+            solution = solve_number(
+                parse_number_task(text), spectrum=preset("paper"), depth=depth, attention=rule, beta=beta
+            )
+        else:
+            solution = solve_letter(parse_letter_task(text), depth=depth, attention=rule, beta=beta)
     data = _json(solution, task, attention, beta)
     written = destinations.write((output.output, json_text(data).encode()))
     if output.as_json:
@@ -74,7 +73,7 @@ def _json(solution: Solution, task: str, attention: str, beta: float) -> dict[st
 
 def _show(solution: Solution, written: list[str]) -> None:
     out = console()
-    states = [[str(token) for token in state] for state in solution.states]
+    states = [[printable(str(token)) for token in state] for state in solution.states]
     flagged = not all(solution.readable)
     for start, stop in _chunks(states):
         marks = ["" if solution.readable[k] else "*" for k in range(start, stop)]
@@ -90,7 +89,7 @@ def _show(solution: Solution, written: list[str]) -> None:
         out.print("* no well-defined path of its own: what stands there means nothing, and the answer does not use it")
     path = " -> ".join(str(position) for position in solution.path.positions)
     out.print(f"path {path} ({solution.path.hops} hops)")
-    out.print(f"answer {solution.answer}", style="bold")
+    out.print(f"answer {printable(str(solution.answer))}", style="bold")
     if not solution.correct:
         out.print(f"wrong: the oracle answers {solution.path.answer}; softmax needs a larger --beta at this length")
     for name in written:

@@ -10,10 +10,10 @@ import numpy as np
 
 from ropegeo._version import __version__
 from ropegeo.cli.output import Destinations, console, json_text, print_json, suffix_of, table
-from ropegeo.cli.request import apply_threads, read_integer, read_spectrum
+from ropegeo.cli.request import read_length, read_spectrum
 from ropegeo.engine.index_margin import index_curve
-from ropegeo.engine.margin import safe_integer
 from ropegeo.engine.planes import one_plane
+from ropegeo.exact import ClosedForm, Enclosure, safe_integer, short
 from ropegeo.heads import LogitProfile
 from ropegeo.spectrum import RopeSpectrum
 
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 def run(rope: RopeOptions, output: OutputOptions, length_text: str | None) -> None:
     """Show the planes, and write what was asked for."""
-    apply_threads(output.threads)
     written_as = suffix_of(output.output, (".csv", ".json"), "--output")
     destinations = Destinations(output.output, force=output.force)
     spectrum = read_spectrum(rope)
-    length = None if length_text is None else read_integer(length_text, "length")
+    length = None if length_text is None else read_length(length_text)
     rows = [_plane(spectrum, plane, length) for plane in range(spectrum.planes)]
     data = {
         **spectrum.to_dict(),
@@ -69,9 +68,10 @@ def _plane(spectrum: RopeSpectrum, plane: int, length: int | None) -> dict[str, 
     if length is not None:
         profile = LogitProfile(spectrum=spectrum, coefficients=one_plane(spectrum, plane).astype(np.complex128))
         point = index_curve(profile, [length]).points[0]
-        row["turns"] = float(length * spectrum.angles[plane]) / (2 * np.pi)
-        row["margin"] = float(point.margin)
-        row["margin_digits"] = point.margin.digits()
+        turns = Enclosure.of_ball((length * spectrum.angles[plane] / (2 * ClosedForm.pi())).ball(256))
+        row["turns"] = float(turns) if turns.high < 10**300 else None
+        row["turns_digits"] = turns.digits(6)
+        row |= point.margin.to_dict("margin")
         row["at"] = safe_integer(point.at)
     return row
 
@@ -79,7 +79,7 @@ def _plane(spectrum: RopeSpectrum, plane: int, length: int | None) -> dict[str, 
 def _cells(row: dict[str, Any], with_length: bool) -> list[str]:
     cells = [str(row["plane"]), f"{row['angle']:.12g}", f"{row['wavelength']:.6g}"]
     if with_length:
-        cells += [f"{row['turns']:.6g}", f"{float(row['margin']):.6g}", str(row["at"])[:24]]
+        cells += [row["turns_digits"], Enclosure.from_dict(row, "margin").digits(6) or "?", short(int(row["at"]))]
     return cells
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
 
 from ropegeo._arrays import FloatArray, frozen
-from ropegeo.construct.recipe import MAX_TOKENS, Recipe
+from ropegeo.construct.recipe import LETTER_MODES, MAX_TOKENS, Recipe
 from ropegeo.errors import InvalidInputError
 from ropegeo.heads import Head, LetterProfile, LogitProfile
 from ropegeo.tasks import Bigram
@@ -42,13 +43,10 @@ class BuiltHead:
             if getattr(self, name).shape != (len(self.tokens), self.head.d_model):
                 raise InvalidInputError(f"BuiltHead: {name} must have one row of width d_model per token")
 
-    @property
+    @cached_property
     def profile(self) -> LogitProfile | LetterProfile:
         """What the head scores, exactly as the recipe says: see `index_profile` and `letter_profile`."""
         return letter_profile(self.recipe) if self.recipe.mode in LETTER_MODES else index_profile(self.recipe)
-
-
-LETTER_MODES = ("retrieval", "symbolic_reflexive")
 
 
 def index_profile(recipe: Recipe) -> LogitProfile:
@@ -57,6 +55,7 @@ def index_profile(recipe: Recipe) -> LogitProfile:
         spectrum=recipe.spectrum,
         coefficients=(recipe.beta * recipe.plane_weights()).astype(np.complex128),
         origin=recipe.offset,
+        max_offset=max(recipe.integers) if recipe.integers else None,
     )
 
 
@@ -67,6 +66,7 @@ def letter_profile(recipe: Recipe) -> LetterProfile:
         weights=recipe.beta * recipe.plane_weights(),
         letters=len(recipe.letters),
         centre=recipe.centre,
+        self_only=recipe.mode == "symbolic_reflexive",
     )
 
 

@@ -72,7 +72,7 @@ def save_head(built: BuiltHead, path: str | Path, *, force: bool = False) -> Non
     Raises:
         InvalidInputError: the destination cannot be written, or exists without `force`.
     """
-    write_atomically(Path(path), head_bytes(built), force=force)
+    write_atomically([(Path(path), head_bytes(built))], force=force)
 
 
 def load_head(path: str | Path) -> BuiltHead:
@@ -86,7 +86,9 @@ def load_head(path: str | Path) -> BuiltHead:
     shown = repr(str(path)[:120])
     try:
         if not file.is_file():
-            raise InvalidInputError(f"head file {shown} does not exist or is not a file")
+            raise InvalidInputError(
+                f"head file {shown} does not exist or is not a file; write one with `ropegeo construct --output`"
+            )
         if file.stat().st_size > MAX_FILE_BYTES:
             raise FileFormatError(
                 f"head file {shown} is larger than {MAX_FILE_BYTES >> 30} GiB; it is not one of ropegeo's"
@@ -95,7 +97,7 @@ def load_head(path: str | Path) -> BuiltHead:
             metadata = _metadata(stream.metadata())
             recipe = Recipe.from_dict(metadata | {"schema": RECIPE_SCHEMA})
             stored = {name: stream.get_tensor(name) for name in MATRICES if name in stream.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError, TypeError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
         if isinstance(error, RopegeoError):
             raise
         raise FileFormatError(

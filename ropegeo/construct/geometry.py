@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Complex, Float, Int
 
 from ropegeo._arrays import ComplexArray, FloatArray, IntArray, frozen
-from ropegeo.construct.built import LETTER_MODES, BuiltHead, index_profile, letter_profile
+from ropegeo.construct.built import BuiltHead, index_profile, letter_profile
+from ropegeo.construct.recipe import LETTER_MODES
 from ropegeo.construct.retrieval import centre_phases, letter_code
 
 MAX_LETTERS = 40

@@ -78,7 +78,7 @@ def index_head(
             beta=beta,
             offset=offset,
             letters=tuple(letters),
-            directions=None if directions is None else np.asarray(directions),
+            directions=None if directions is None else np.asarray(directions, dtype=np.complex128),
         )
     )
 
@@ -122,7 +122,7 @@ def token_index_head(
             beta=beta,
             letters=tuple(letters),
             integers=tuple(integers),
-            directions=None if directions is None else np.asarray(directions),
+            directions=None if directions is None else np.asarray(directions, dtype=np.complex128),
         )
     )
 
@@ -138,7 +138,8 @@ def build_index(recipe: Recipe) -> BuiltHead:
     # The query acts on the one-hot part, the key on the constant: both are linear maps of the embedding.
     offsets = [recipe.offset] * letters + list(recipe.integers)
     w_q = np.zeros_like(w_k)
-    w_q[:, :count] = np.stack([turned_back(recipe, offset) for offset in offsets], axis=1)
+    turned = {offset: turned_back(recipe, offset) for offset in set(offsets)}
+    w_q[:, :count] = np.stack([turned[offset] for offset in offsets], axis=1)
     value = np.zeros((count + 1, count + 1))
     value[range(letters), range(letters)] = 2.0
     return BuiltHead(

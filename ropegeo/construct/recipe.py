@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import index
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,13 +13,18 @@ from jaxtyping import Complex, Float
 
 from ropegeo._arrays import ComplexArray, FloatArray, frozen
 from ropegeo.errors import FileFormatError, InvalidInputError, RopegeoError
+from ropegeo.exact import plain_integer, read_safe_integer, safe_integer, short
 from ropegeo.spectrum import RopeSpectrum
 from ropegeo.tasks import Bigram
 
 Mode: TypeAlias = Literal["index", "token_index", "retrieval", "reflexive", "symbolic_reflexive"]
 MODES: tuple[Mode, ...] = ("index", "token_index", "retrieval", "reflexive", "symbolic_reflexive")
 
+LETTER_MODES: tuple[Mode, ...] = ("retrieval", "symbolic_reflexive")
+"""Modes that match letters; the others count positions."""
+
 MAX_TOKENS = 4096
+BETA_RANGE = (1e-100, 1e100)
 SCHEMA = "ropegeo.recipe/1"
 _UNIT_TOLERANCE = 1e-9
 
@@ -60,15 +66,26 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise InvalidInputError(f"mode {self.mode!r} is unknown; use one of {', '.join(MODES)}")
+        try:
+            object.__setattr__(self, "planes", tuple(index(plane) for plane in self.planes))
+            object.__setattr__(self, "integers", tuple(index(number) for number in self.integers))
+            object.__setattr__(self, "offset", index(self.offset))
+        except TypeError as error:
+            raise InvalidInputError(f"recipe: planes, offset and integers must be integers ({error})") from error
         if not self.planes or list(self.planes) != sorted(set(self.planes)):
             raise InvalidInputError("planes must be a non-empty increasing list without repetition")
         for plane in self.planes:
             self.spectrum.check_plane(plane)
         object.__setattr__(self, "weights", normalised_weights(self.weights, len(self.planes)))
-        if not (self.beta > 0 and math.isfinite(self.beta)):
-            raise InvalidInputError(f"beta {self.beta} must be positive and finite")
+        if not BETA_RANGE[0] <= self.beta <= BETA_RANGE[1]:
+            raise InvalidInputError(
+                f"beta {self.beta} must be a positive number, {BETA_RANGE[0]:g} to {BETA_RANGE[1]:g}"
+            )
         if self.offset < 0:
-            raise InvalidInputError(f"offset {self.offset} must not be negative: a causal head cannot look ahead")
+            raise InvalidInputError(
+                f"offset {short(self.offset)} must not be negative: a causal head cannot look ahead"
+            )
+        self._check_unused()
         self._check_vocabulary()
         if self.centre_length is not None and not 1 <= self.centre_length < 2**61:
             raise InvalidInputError(f"centre length {self.centre_length} must lie between 1 and 2**61")
@@ -78,6 +95,20 @@ class Recipe:
             np.abs(self.unit_directions), 1, rtol=0, atol=_UNIT_TOLERANCE
         ):
             raise InvalidInputError("directions must be one complex number of modulus 1 per plane used")
+
+    def _check_unused(self) -> None:
+        """Refuse a field that the mode would ignore: the head would not be what it says."""
+        if self.mode == "token_index" and not self.integers:
+            raise InvalidInputError("a token_index head needs integers; use mode index for a fixed offset")
+        uses = {
+            "offset": ("index",),
+            "integers": ("token_index", "retrieval"),
+            "bigrams": ("retrieval",),
+            "centre_length": ("retrieval",),
+        }
+        for name, modes in uses.items():
+            if getattr(self, name) and self.mode not in modes:
+                raise InvalidInputError(f"a {self.mode} head has no {name}: leave it out")
 
     def _check_vocabulary(self) -> None:
         if not self.letters:
@@ -93,7 +124,7 @@ class Recipe:
             raise InvalidInputError("the bigrams of a vocabulary must be made of its letters and integers")
         if len(set(self.bigrams)) != len(self.bigrams):
             raise InvalidInputError("the bigrams of a vocabulary must differ from each other")
-        if self.mode in ("retrieval", "symbolic_reflexive") and len(self.letters) < 2:
+        if self.mode in LETTER_MODES and len(self.letters) < 2:
             raise InvalidInputError(f"a {self.mode} head needs at least 2 letters to tell apart")
 
     @property
@@ -129,12 +160,12 @@ class Recipe:
         return {
             "schema": SCHEMA,
             "mode": self.mode,
-            "offset": _written(self.offset),
+            "offset": safe_integer(self.offset),
             "planes": list(self.planes),
             "weights": list(self.weights),
             "beta": self.beta,
             "letters": list(self.letters),
-            "integers": [_written(number) for number in self.integers],
+            "integers": [safe_integer(number) for number in self.integers],
             "bigrams": [[token.left, token.right] for token in self.bigrams],
             "centre_length": self.centre_length,
             "directions": [[float(z.real), float(z.imag)] for z in self.unit_directions],
@@ -157,35 +188,20 @@ class Recipe:
             return cls(
                 mode=data["mode"],
                 spectrum=RopeSpectrum.from_dict(data["spectrum"]),
-                planes=tuple(_integer(plane) for plane in data["planes"]),
+                planes=tuple(plain_integer(plane) for plane in data["planes"]),
                 weights=tuple(float(weight) for weight in data["weights"]),
                 beta=float(data["beta"]),
-                offset=_read(data["offset"]),
+                offset=read_safe_integer(data["offset"]),
                 letters=tuple(_text(letter) for letter in data["letters"]),
-                integers=tuple(_read(number) for number in data["integers"]),
+                integers=tuple(read_safe_integer(number) for number in data["integers"]),
                 bigrams=tuple(Bigram(left, right) for left, right in data["bigrams"]),
-                centre_length=None if data["centre_length"] is None else _integer(data["centre_length"]),
+                centre_length=None if data["centre_length"] is None else plain_integer(data["centre_length"]),
                 directions=np.array([complex(real, imaginary) for real, imaginary in data["directions"]]),
             )
         except FileFormatError:
             raise
-        except (KeyError, TypeError, ValueError, OverflowError, RopegeoError) as error:
+        except (KeyError, TypeError, ValueError, ArithmeticError, RopegeoError) as error:
             raise FileFormatError(f"recipe: a field is missing or wrong ({error})") from error
-
-
-def _integer(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInputError(f"{value!r} is not an integer")
-    return value
-
-
-def _written(value: int) -> int | str:
-    """An integer for JSON: as text above 2**53, so that no reader rounds it."""
-    return value if abs(value) <= 1 << 53 else str(value)
-
-
-def _read(value: Any) -> int:
-    return int(value) if isinstance(value, str) else _integer(value)
 
 
 def _text(value: Any) -> str:
@@ -207,6 +223,8 @@ def normalised_weights(weights: tuple[float, ...], count: int) -> tuple[float, .
     if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
         raise InvalidInputError("weights must be finite and not negative")
     total = sum(weights)  # not fsum, which raises where a sum is infinite
+    if abs(total - 1) <= len(weights) * 2.0**-52:  # normalised before: dividing again would move the last bit
+        return weights
     if not (total > 0 and math.isfinite(total)):
         raise InvalidInputError("weights must not all be zero, and their sum must be finite")
     return tuple(weight / total for weight in weights)

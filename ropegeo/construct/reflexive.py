@@ -56,7 +56,7 @@ def reflexive_head(
         weights=tuple(weights),
         beta=beta,
         letters=tuple(letters),
-        directions=None if directions is None else np.asarray(directions),
+        directions=None if directions is None else np.asarray(directions, dtype=np.complex128),
     )
     return build_symbolic_reflexive(recipe) if symbolic else build_index(recipe)
 

@@ -82,7 +82,7 @@ def retrieval_head(
         integers=tuple(integers),
         bigrams=tuple(tokens or ()),
         centre_length=centre_length,
-        directions=None if directions is None else np.asarray(directions),
+        directions=None if directions is None else np.asarray(directions, dtype=np.complex128),
     )
     return build_retrieval(recipe)
 

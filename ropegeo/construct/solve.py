@@ -8,6 +8,7 @@ positions. Letter: T_Retrieval with omega = 2 pi/A and, if no angle is given, th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,7 +16,7 @@ from fractions import Fraction
 from ropegeo.construct.built import BuiltHead, Token
 from ropegeo.construct.index import token_index_head
 from ropegeo.construct.retrieval import retrieval_head
-from ropegeo.construct.transformer import MAX_LENGTH, Attention, LayerOutput, run_stack
+from ropegeo.construct.transformer import MAX_LENGTH, TIE_TOLERANCE, Attention, LayerOutput, run_stack
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact import ClosedForm
 from ropegeo.spectrum import RopeSpectrum
@@ -35,7 +36,7 @@ class Solution:
     """
 
     tokens: tuple[Token, ...]
-    head: BuiltHead | None
+    head: BuiltHead
     layers: tuple[LayerOutput, ...]
     path: Path
     readable: tuple[bool, ...]
@@ -81,9 +82,7 @@ def solve_number(
     """
     path = number_path(tokens)
     _check(tokens, path, depth)
-    numbers = sorted({token for token in tokens if isinstance(token, int)})
-    if not numbers:
-        return _unchanged(tokens, path)
+    numbers = sorted({token for token in tokens if isinstance(token, int)}) or [1]  # T_Index has at least one
     head = token_index_head(
         spectrum,
         letters=list(dict.fromkeys(token for token in tokens if isinstance(token, str))),
@@ -119,8 +118,8 @@ def solve_letter(
     _check(tokens, path, depth)
     rights = (token.right for token in tokens if isinstance(token.right, str))
     letters = list(dict.fromkeys([token.left for token in tokens] + list(rights)))
-    if len(letters) < 2:
-        return _unchanged(tokens, path)
+    if len(letters) < 2:  # a code needs a second letter to be told from
+        letters.append(letters[0] + "'")
     if angle is None:
         angle = 2 * ClosedForm.pi() * Fraction(1, 4 * len(letters) * len(tokens))
     head = retrieval_head(
@@ -130,7 +129,24 @@ def solve_letter(
         beta=beta,
         tokens=list(dict.fromkeys(tokens)),
     )
+    if depth is None or depth > 0:
+        _check_resolution(tokens, head)
     return _solution(head, tokens, path, depth, attention)
+
+
+def _check_resolution(tokens: Sequence[Bigram], head: BuiltHead) -> None:
+    """Refuse an input whose (letter, integer) tokens need a difference of logits that float64 does not resolve.
+
+    Such a token tells itself from another with the same left letter by 1 - cos(theta) only.
+    """
+    lefts = {token.left: token for token in tokens}
+    if any(lefts[token.left] != token for token in tokens):
+        gap = 2 * math.sin(float(head.recipe.spectrum.inv_freq[0]) / 2) ** 2
+        if gap < 10 * TIE_TOLERANCE:
+            raise InvalidInputError(
+                f"solve: tokens with equal left letters but different right parts differ by 1 - cos(angle) = {gap:.1e}, "
+                "which float64 does not resolve; use a larger angle, or fewer tokens and letters"
+            )
 
 
 def _check(tokens: Sequence[Token], path: Path, depth: int | None) -> None:
@@ -138,11 +154,6 @@ def _check(tokens: Sequence[Token], path: Path, depth: int | None) -> None:
         raise InvalidInputError(f"solve: {len(tokens)} tokens; at most {MAX_LENGTH} are run")
     if depth is not None and depth < path.hops:
         raise InvalidInputError(f"solve: the input has {path.hops} hops, more than the {depth} layers given")
-
-
-def _unchanged(tokens: Sequence[Token], path: Path) -> Solution:
-    """An input that is its own answer and has nothing to look up: no head is needed."""
-    return Solution(tokens=tuple(tokens), head=None, layers=(), path=path, readable=(True,) * len(tokens))
 
 
 def _solution(

@@ -29,9 +29,18 @@ from fractions import Fraction
 from functools import cached_property
 
 from ropegeo.errors import InvalidInputError
-from ropegeo.exact import ClosedForm, Enclosure, balls
+from ropegeo.exact import ClosedForm, Enclosure, balls, short
+from ropegeo.exact.enclosure import DOUBLE_DIGITS
 
 GUARD_BITS = 64
+RATIONAL_MARGINS: dict[Fraction | None, Fraction] = {
+    Fraction(1, 6): Fraction(1, 2),
+    Fraction(1, 4): Fraction(1),
+    Fraction(1, 3): Fraction(3, 2),
+    Fraction(1, 2): Fraction(2),
+}
+"""2 sin(pi x)^2 where it is rational and not 0: these x in (0, 1/2] and no others (Niven 1956, corollary 3.12).
+All other margins are irrational, so that enough precision always proves their digits."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,13 +90,16 @@ class OnePlaneStaircase:
         turn = self.turn
         if turn is not None and denominator * turn == numerator:
             return Enclosure.exactly(0)
+        distance = None if turn is None else abs(denominator * turn - numerator)
+        if distance in RATIONAL_MARGINS:
+            return Enclosure.exactly(RATIONAL_MARGINS[distance])
         bits = 2 * self.reach.bit_length() + 4 * digits + GUARD_BITS
         while True:
-            distance = self._distance(denominator, numerator, bits)
+            nearness = self._distance(denominator, numerator, bits)
             with balls.precision(bits):
-                sine = (balls.pi() * distance).sin()
+                sine = (balls.pi() * nearness).sin()
                 result = Enclosure.of_ball(2 * sine * sine)
-            if result.low > 0 and (result.high - result.low) * 10 ** (digits + 3) < result.low:
+            if result.proves(digits) and result.proves(DOUBLE_DIGITS):
                 return result
             bits *= 2
 
@@ -200,12 +212,3 @@ def _accumulate(quotients: Iterator[int], reach: int) -> tuple[list[tuple[int, i
             return convergents, True
         convergents.append((p, q))
     return convergents, False
-
-
-def short(number: int) -> str:
-    """An integer for a message: as it is up to 20 digits, otherwise its first digits and its size."""
-    if abs(number) < 10**20:
-        return str(number)
-    exponent = int(number.bit_length() * 0.30103) - 1
-    exponent += len(str(abs(number) // 10**exponent)) - 1
-    return f"{number // 10 ** (exponent - 5) / 1e5:.4f}e{exponent}"

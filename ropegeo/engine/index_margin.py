@@ -19,10 +19,10 @@ from math import lcm
 
 import numpy as np
 
-from ropegeo.engine.diophantine import OnePlaneStaircase, one_plane_staircase, short
-from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths
+from ropegeo.engine.diophantine import OnePlaneStaircase, one_plane_staircase
+from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_target
 from ropegeo.errors import InvalidInputError, UnsupportedError
-from ropegeo.exact import Enclosure
+from ropegeo.exact import Enclosure, short
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
 from ropegeo.heads import LOGIT_ERROR, LogitProfile
 
@@ -105,7 +105,11 @@ def _sampled(profile: LogitProfile, reach: int) -> SampledStaircase:
         steps += t[falls].tolist()
         gaps += running[falls].tolist()
         lowest = running[-1]
-    return SampledStaircase(reach=reach, steps=tuple(steps), gaps=tuple(gaps), period=common_period(profile))
+    period = common_period(profile)
+    if period is not None and period <= reach:  # the exact 0 there, however the computed gaps came out
+        kept = sum(t < period for t in steps)
+        steps, gaps = [*steps[:kept], period], [*gaps[:kept], 0.0]
+    return SampledStaircase(reach=reach, steps=tuple(steps), gaps=tuple(gaps), period=period)
 
 
 def common_period(profile: LogitProfile) -> int | None:
@@ -119,16 +123,13 @@ def common_period(profile: LogitProfile) -> int | None:
     return lcm(*(turn.denominator for turn in turns if turn is not None))
 
 
-def index_curve(
-    profile: LogitProfile, lengths: Sequence[int], *, max_offset: int | None = None, digits: int = DOUBLE_DIGITS
-) -> MarginCurve:
+def index_curve(profile: LogitProfile, lengths: Sequence[int], *, digits: int = DOUBLE_DIGITS) -> MarginCurve:
     """Margin, best and worst of an index head at several lengths.
 
     Args:
-        profile: of a built index head; its origin is the offset s.
+        profile: of a built index head; its origin is the offset s, its `max_offset` bounds the class that `best` and
+            `worst` range over.
         lengths: n, each larger than the offset; for one plane any size up to 10**1000.
-        max_offset: m, the largest offset of the class that `best` and `worst` range over; every offset in the length
-            if not given.
         digits: significant digits to prove on the exact route.
 
     Raises:
@@ -145,13 +146,13 @@ def index_curve(
         >>> index_curve(profile, [1001]).points[0].margin.digits()
         '1.8173640789234051e-9'
     """
-    offset = profile.origin
-    ns = check_lengths(lengths)
-    for n in ns:
-        if n <= offset:
-            raise InvalidInputError(f"offset {short(offset)} needs a length above it: length {short(n)} is too short")
+    ns = check_lengths("index_curve", lengths)
+    offset = check_target("index_curve", profile.origin, ns)
+    max_offset = profile.max_offset
     if max_offset is not None and max_offset < offset:
-        raise InvalidInputError(f"offset {short(offset)} is outside the class of offsets 0..{short(max_offset)}")
+        raise InvalidInputError(
+            f"index_curve: offset {short(offset)} is outside the class of offsets 0..{short(max_offset)}"
+        )
     steps = staircase(profile, max(ns) - 1)
     cache: dict[int, Enclosure] = {}
 
@@ -179,5 +180,61 @@ def index_curve(
         points=tuple(points),
         margin_of=f"offset {short(offset)}",
         inputs="offsets 0..n-1" if max_offset is None else f"offsets 0..{short(max_offset)} within the length",
+        beta=profile.weight,
+    )
+
+
+def profile_curve(profile: LogitProfile, lengths: Sequence[int], *, target: int) -> MarginCurve:
+    """Margin of any profile, by definition: logit(target) minus the largest logit at another distance below n.
+
+    For a profile with phases, as a trained head has. There is one key content and one query content, so `best` and
+    `worst` are the margin itself.
+
+    Args:
+        profile: any coefficients.
+        lengths: n, each above the target.
+        target: distance of the right position.
+
+    Raises:
+        InvalidInputError: a length below 2 or not above the target.
+        UnsupportedError: more than `MAX_PHASES` phases.
+
+    Accuracy: absolute error twice `LogitProfile.abs_error`, per unit of the weight.
+
+    Source: docs/MATHEMATICS.md, section 4.
+    """
+    ns = check_lengths("profile_curve", lengths)
+    check_target("profile_curve", target, ns)
+    if profile.weight == 0:
+        raise InvalidInputError("profile_curve: all coefficients are zero, so every logit is equal")
+    used = max(1, len(profile.active_planes))
+    if used * max(ns) > MAX_PHASES:
+        raise UnsupportedError(
+            f"profile_curve: every distance is evaluated, up to length {MAX_PHASES // used} for {used} planes; "
+            f"length {short(max(ns))} is beyond"
+        )
+    top = float(profile.logit(np.array([target]))[0])
+    found: dict[int, tuple[float, int]] = {}
+    second, at, done = -np.inf, 0, 0
+    for n in sorted(set(ns)):
+        for start in range(done, n, _BLOCK):
+            d = np.arange(start, min(start + _BLOCK, n))
+            logits = np.where(d == target, -np.inf, profile.logit(d))
+            place = int(logits.argmax())
+            if logits[place] > second:
+                second, at = float(logits[place]), start + place - target
+        done = n
+        found[n] = (top - second, at)
+    error = 2 * profile.abs_error / profile.weight
+    points = []
+    for n in ns:
+        margin = Enclosure.around(found[n][0] / profile.weight, error)
+        points.append(
+            MarginPoint(length=n, margin=margin, best=margin, worst=margin, at=found[n][1], method="definition")
+        )
+    return MarginCurve(
+        points=tuple(points),
+        margin_of=f"target at distance {short(target)}",
+        inputs="this query and key content",
         beta=profile.weight,
     )

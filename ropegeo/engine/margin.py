@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,11 @@ from jaxtyping import Bool, Float
 
 from ropegeo._arrays import BoolArray, FloatArray
 from ropegeo.errors import FileFormatError, InvalidInputError
-from ropegeo.exact import Enclosure
+from ropegeo.exact import Enclosure, read_safe_integer, safe_integer, short
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
 
 SCHEMA = "ropegeo.margin_curve/1"
 MAX_LENGTH = 10**1000
-_SAFE_INTEGER = 2**53
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,14 +71,14 @@ class MarginPoint:
         try:
             named = {**row, "margin_abs_error": row["abs_error"]}
             return cls(
-                length=int(row["length"]),
+                length=read_safe_integer(row["length"]),
                 margin=Enclosure.from_dict(named, "margin"),
                 best=None if row["best"] is None else Enclosure.from_dict(named, "best"),
                 worst=Enclosure.from_dict(named, "worst"),
-                at=int(row["at"]),
+                at=read_safe_integer(row["at"]),
                 method=str(row["method"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise FileFormatError(f"margin curve: a row is missing a field or has a wrong one ({error})") from error
 
 
@@ -140,7 +140,9 @@ class MarginCurve:
                 inputs=str(data["inputs"]),
                 beta=float(data["beta"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except FileFormatError:
+            raise
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             raise FileFormatError(f"margin curve: a field is missing or wrong ({error})") from error
 
 
@@ -163,29 +165,46 @@ def per_input(logits: Float[FloatArray, " n"], is_answer: Bool[BoolArray, " n"])
         >>> per_input(np.array([0.5, 2.0, 1.0]), np.array([False, True, False]))
         1.0
     """
+    if is_answer.dtype != np.bool_ or np.isnan(logits).any():
+        raise InvalidInputError("per_input: is_answer must be a boolean mask, and no logit NaN")
     if not is_answer.any() or is_answer.all():
         raise InvalidInputError("per_input: needs at least one position with the answer and one with another token")
     return float(logits[is_answer].max() - logits[~is_answer].max())
 
 
-def check_lengths(lengths: Sequence[int]) -> tuple[int, ...]:
-    """Lengths as a tuple.
+def check_lengths(call: str, lengths: Sequence[int]) -> tuple[int, ...]:
+    """Lengths as a tuple of ints.
 
     Raises:
-        InvalidInputError: none given, below 2 (nothing to win against), or above 10**1000.
+        InvalidInputError: none given, no integers, below 2 (nothing to win against), or above 10**1000.
     """
-    if not lengths:
-        raise InvalidInputError("lengths: give at least one")
-    for length in lengths:
+    try:
+        checked = tuple(index(length) for length in lengths)
+    except TypeError as error:
+        raise InvalidInputError(f"{call}: lengths must be integers ({error})") from error
+    if not checked:
+        raise InvalidInputError(f"{call}: give at least one length")
+    for length in checked:
         if length < 2:
             raise InvalidInputError(
-                f"length {length} must be at least 2: with one position there is nothing to win against"
+                f"{call}: length {length} must be at least 2: with one position there is nothing to win against"
             )
         if length > MAX_LENGTH:
-            raise InvalidInputError("length is above 10^1000, the largest that is computed")
-    return tuple(lengths)
+            raise InvalidInputError(f"{call}: a length is above 10^1000, the largest that is computed")
+    return checked
 
 
-def safe_integer(value: int) -> int | str:
-    """An integer that every JSON reader keeps exactly: text above 2**53."""
-    return value if abs(value) <= _SAFE_INTEGER else str(value)
+def check_target(call: str, target: int, lengths: Sequence[int]) -> int:
+    """The distance of the answer, if it is inside every length.
+
+    Raises:
+        InvalidInputError: negative, or not below a length.
+    """
+    if target < 0:
+        raise InvalidInputError(f"{call}: target distance {short(target)} must not be negative")
+    for length in lengths:
+        if length <= target:
+            raise InvalidInputError(
+                f"{call}: offset {short(target)} needs a length above it; length {short(length)} is too short"
+            )
+    return target

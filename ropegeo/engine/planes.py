@@ -56,8 +56,9 @@ def best_letter_plane(
 ) -> tuple[int, Enclosure]:
     """The plane whose letter-matching head has the largest worst-case margin, and that margin.
 
-    Planes in the range of the closed form are tried first. One that turns by 2 pi/letters or more within the length
-    has a worst case of at most 0, so the others matter only where no plane in range wins.
+    Planes in the range of the closed form are tried first. A plane with an angle of at most pi that turns by 2
+    pi/letters or more within the length has a worst case of at most 0 (see `first_failing_length`), so for the planes
+    of a model the others matter only where no plane in range wins.
 
     Args:
         spectrum: candidate planes.
@@ -70,12 +71,18 @@ def best_letter_plane(
         UnsupportedError: no plane is slow enough, and the length is too large to evaluate the others.
     """
     profiles = [
-        LetterProfile(spectrum=spectrum, weights=one_plane(spectrum, plane), letters=letters, centre=centre)
+        LetterProfile(
+            spectrum=spectrum,
+            weights=one_plane(spectrum, plane),
+            letters=letters,
+            centre=centre,
+            self_only=self_only,
+        )
         for plane in range(spectrum.planes)
     ]
 
     def worst(plane: int) -> Enclosure:
-        return letter_curve(profiles[plane], [length], self_only=self_only).points[0].worst
+        return letter_curve(profiles[plane], [length]).points[0].worst
 
     closed = {plane: worst(plane) for plane in range(spectrum.planes) if has_closed_form(profiles[plane], length)}
     if not any(margin.sign == 1 for margin in closed.values()) or self_only:

@@ -14,11 +14,11 @@ class.
 
     best(n) = max_{d'} [ max_{d != d'} f(x_d) - min_{shift != 0} f(shift*omega + x_d') ].
 
-Closed form of worst(n), one plane, (n-1) theta < omega: f is even and falls on [0, pi]. Of the shifts only -1 (best at
-the largest d) and +1 (best at the smallest d) can be the strongest competitor, and a match is weakest at an end of the
-window; excluding d = D leaves D in {0, 1, n-2, n-1} and competitors (n-1, -1), (n-2, -1), (0, +1), (1, +1). For c = 0
-that is docs/MATHEMATICS.md, section 6: min(f((n-2) theta) - f(omega-(n-1) theta), f((n-1) theta) - f(omega-(n-2)
-theta)).
+Closed form of worst(n), one plane, max(n-1, c) theta < omega, so that all |x_d| < omega <= pi: f is even and falls on
+[0, pi]. Of the shifts only -1 (best at the largest d) and +1 (best at the smallest d) can be the strongest
+competitor, and a match is weakest at an end of the window; excluding d = D leaves D in {0, 1, n-2, n-1} and
+competitors (n-1, -1), (n-2, -1), (0, +1), (1, +1). For c = 0 that is docs/MATHEMATICS.md, section 6: min(f((n-2)
+theta) - f(omega-(n-1) theta), f((n-1) theta) - f(omega-(n-2) theta)).
 
 Source: docs/MATHEMATICS.md, sections 3, 4 and 6.
 """
@@ -32,10 +32,9 @@ from fractions import Fraction
 import numpy as np
 
 from ropegeo._arrays import FloatArray, IntArray
-from ropegeo.engine.diophantine import short
-from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths
+from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_target
 from ropegeo.errors import InvalidInputError, UnsupportedError
-from ropegeo.exact import ClosedForm, Enclosure, balls
+from ropegeo.exact import ClosedForm, Enclosure, balls, nearest_integer, short
 from ropegeo.exact.enclosure import DOUBLE_DIGITS, least
 from ropegeo.heads import LOGIT_ERROR, LetterProfile
 
@@ -53,7 +52,6 @@ def letter_curve(
     lengths: Sequence[int],
     *,
     target: int | None = None,
-    self_only: bool = False,
     digits: int = DOUBLE_DIGITS,
 ) -> MarginCurve:
     """Margin, best and worst of a letter-matching head at several lengths.
@@ -61,8 +59,7 @@ def letter_curve(
     Args:
         profile: of a built retrieval (or symbolic reflexive) head.
         lengths: n >= 2.
-        target: distance of the answer for `margin`; the worst one if not given.
-        self_only: every query looks for itself (symbolic Reflexive), so that the target is always at distance 0.
+        target: distance of the answer for `margin`; the worst one if not given, 0 if queries look for themselves.
         digits: significant digits to prove where a closed form holds.
 
     Raises:
@@ -73,14 +70,15 @@ def letter_curve(
 
     Source: docs/MATHEMATICS.md, sections 3, 4 and 6.
     """
-    ns = check_lengths(lengths)
+    ns = check_lengths("letter_curve", lengths)
     if not profile.active_planes:
         raise InvalidInputError("letter_curve: all weights are zero, so every logit is equal")
-    if self_only:
+    if profile.self_only:
+        if target not in (None, 0):
+            raise InvalidInputError("letter_curve: queries that look for themselves have their target at distance 0")
         target = 0
-    for n in ns:
-        if target is not None and not 0 <= target < n:
-            raise InvalidInputError(f"target distance {short(target)} needs a length above it: {short(n)} is too short")
+    if target is not None:
+        check_target("letter_curve", target, ns)
     closed = {n for n in ns if has_closed_form(profile, n)}
     cosines = len(profile.active_planes) * profile.letters
     evaluable = [n for n in ns if cosines * n <= (MAX_BEST_COSINES if n in closed else MAX_COSINES)]
@@ -90,12 +88,12 @@ def letter_curve(
             f"length {short(beyond[0])}: outside the closed form ((n-1)*angle < 2*pi/letters, one plane) the margin is "
             f"evaluated by definition, up to length {MAX_COSINES // cosines}"
         )
-    sampled = _by_definition(profile, sorted(set(evaluable)), target, self_only)
+    sampled = _by_definition(profile, sorted(set(evaluable)), target)
     points = []
     for n in ns:
         by_definition = sampled.get(n)
         if n in closed:
-            worst, worst_at = _closed(profile, n, 0 if self_only else None, digits)
+            worst, worst_at = _closed(profile, n, 0 if profile.self_only else None, digits)
             margin, at = (worst, worst_at) if target is None else _closed(profile, n, target, digits)
             method = "closed_form"
         elif by_definition is not None:
@@ -113,27 +111,47 @@ def letter_curve(
     return MarginCurve(
         points=tuple(points),
         margin_of="worst target distance" if target is None else f"target at distance {short(target)}",
-        inputs=SELF_INPUTS if self_only else INPUTS,
+        inputs=SELF_INPUTS if profile.self_only else INPUTS,
         beta=profile.weight,
     )
 
 
-def wins_in_closed_form(profile: LetterProfile, length: int) -> bool:
-    """Whether the closed form of worst(n) holds at this length and is positive. Exact."""
-    return has_closed_form(profile, length) and _closed(profile, length, None, digits=1)[0].sign == 1
+def worst_sign(profile: LetterProfile, length: int) -> int | None:
+    """Sign of worst(n): exact where the closed form holds, else by definition; None where neither reaches or decides."""
+    if has_closed_form(profile, length):
+        return _closed(profile, length, 0 if profile.self_only else None, 1)[0].sign
+    if len(profile.active_planes) * profile.letters * length > MAX_BEST_COSINES:
+        return None
+    return _by_definition(profile, [length], None)[length].worst.sign
+
+
+def folded_angle(profile: LetterProfile) -> ClosedForm:
+    """The one active plane's angle, folded into the range where the closed form is stated.
+
+    Distances are integers, so whole turns drop out of cos(shift*omega + d theta), and a turn backwards is a turn
+    forwards with the shifts reversed: theta is as good as its distance to the nearest multiple of 2 pi. With a
+    half-integer centre (d - c) theta has halves of turns, so only pairs of turns drop out.
+    """
+    angle = profile.spectrum.angles[profile.active_planes[0]]
+    period = 2 * ClosedForm.pi() * profile.centre.denominator
+    if angle < period / 2:
+        return angle
+    turns = nearest_integer(angle / period)
+    rest = angle - turns * period
+    return rest if rest.sign() >= 0 else -rest
 
 
 def has_closed_form(profile: LetterProfile, length: int) -> bool:
-    """Whether one plane is active and (length - 1) * angle < 2 pi / letters, decided exactly."""
-    if len(profile.active_planes) != 1 or profile.centre > length - 1:
+    """Whether one plane is active and max(length - 1, centre) theta < omega, decided exactly."""
+    if len(profile.active_planes) != 1:
         return False
-    angle = profile.spectrum.angles[profile.active_planes[0]]
-    return (length - 1) * angle < 2 * ClosedForm.pi() * profile.code_turn
+    reach = max(Fraction(length - 1), profile.centre)
+    return reach * folded_angle(profile) < 2 * ClosedForm.pi() * profile.code_turn
 
 
 def _closed(profile: LetterProfile, n: int, target: int | None, digits: int) -> tuple[Enclosure, int]:
     """Closed form in the module's range: the smallest margin (over targets if none is named) and the runner-up."""
-    angle = profile.spectrum.angles[profile.active_planes[0]]
+    angle = folded_angle(profile)
     omega = 2 * ClosedForm.pi() * profile.code_turn
     c = profile.centre
     targets = sorted({0, 1, n - 2, n - 1} & set(range(n))) if target is None else [target]
@@ -149,7 +167,7 @@ def _closed(profile: LetterProfile, n: int, target: int | None, digits: int) -> 
     while True:
         gaps = [pair.gap(bits) for pair in pairs]
         worst = least(gaps)
-        if worst.sign == 0 or (worst.sign and (worst.high - worst.low) * 10 ** (digits + 3) < abs(worst.low)):
+        if worst.sign == 0 or (worst.proves(digits) and worst.proves(DOUBLE_DIGITS)):
             break
         bits *= 2
     winner = min(range(len(pairs)), key=lambda index: gaps[index].low)
@@ -246,9 +264,7 @@ class _Window:
         )
 
 
-def _by_definition(
-    profile: LetterProfile, lengths: list[int], target: int | None, self_only: bool
-) -> dict[int, _Sample]:
+def _by_definition(profile: LetterProfile, lengths: list[int], target: int | None) -> dict[int, _Sample]:
     """The module's formulas, evaluated at every distance and every shift."""
     window = _Window(profile)
     uncentred = LetterProfile(spectrum=profile.spectrum, weights=profile.weights, letters=profile.letters)
@@ -263,8 +279,8 @@ def _by_definition(
             if itself is not None:
                 itself.add(d)
         done = n
-        worst, at = window.margin(0) if self_only else window.worst()
-        best = window.best(own=self_only)
+        worst, at = window.margin(0) if profile.self_only else window.worst()
+        best = window.best(own=profile.self_only)
         if itself is not None:
             worst, at = min((worst, at), itself.margin(0))
             best = max(best, itself.best(own=True))

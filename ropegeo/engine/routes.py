@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ropegeo.engine.index_margin import index_curve, staircase
+from ropegeo.engine.index_margin import index_curve, profile_curve, staircase
 from ropegeo.engine.margin import MarginCurve
 from ropegeo.engine.retrieval_margin import letter_curve
 from ropegeo.engine.trust import first_failing_length
+from ropegeo.errors import InvalidInputError
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
 from ropegeo.heads import LetterProfile, LogitProfile
 
@@ -17,27 +18,25 @@ def margin_curve(
     profile: LogitProfile | LetterProfile,
     lengths: Sequence[int],
     *,
-    offset: int | None = None,
-    max_offset: int | None = None,
-    self_only: bool = False,
+    target: int | None = None,
     digits: int = DOUBLE_DIGITS,
 ) -> MarginCurve:
-    """Margin, best and worst of a built head at several lengths.
+    """Margin, best and worst of any profile at several lengths.
 
     Args:
-        profile: what the head scores.
+        profile: what the head scores: `BuiltHead.profile`, or `Head.profile` of two contents.
         lengths: n >= 2 each.
-        offset: index heads: the offset of the query, if not the profile's own. Letter heads: distance of the answer
-            whose margin is wanted; the worst one if not given.
-        max_offset: index heads: largest offset of the class that `best` and `worst` range over.
-        self_only: letter heads: queries look for themselves.
+        target: distance of the right position. For a built index head it is the offset of the query, the profile's
+        own if
+            not given; for a letter-matching head the distance of the answer, the worst one if not given. A profile with
+            phases (not `is_peaked`) needs it.
         digits: significant digits to prove where an exact route exists.
 
     Returns:
         The curve; each point names its `method` and error.
 
     Raises:
-        InvalidInputError: lengths or offsets out of range.
+        InvalidInputError: lengths or targets out of range, or no target where one is needed.
         UnsupportedError: a length that no route reaches.
 
     Example:
@@ -47,9 +46,12 @@ def margin_curve(
         ['1.81736e-9', '7.11866e-60']
     """
     if isinstance(profile, LetterProfile):
-        return letter_curve(profile, lengths, target=offset, self_only=self_only, digits=digits)
-    aimed = profile if offset is None else replace(profile, origin=offset)
-    return index_curve(aimed, lengths, max_offset=max_offset, digits=digits)
+        return letter_curve(profile, lengths, target=target, digits=digits)
+    if profile.is_peaked:
+        return index_curve(profile if target is None else replace(profile, origin=target), lengths, digits=digits)
+    if target is None:
+        raise InvalidInputError("margin_curve: a profile with phases needs target=, the distance of the right position")
+    return profile_curve(profile, lengths, target=target)
 
 
 def drawn_lengths(

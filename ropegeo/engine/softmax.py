@@ -6,7 +6,11 @@ target's weight is w = 1/(1 + S), S(beta) = sum_{t in W} exp(-beta gap(t)). The 
   S < 1.
 * A letter query adds 1 to its own letter; the worst input holds one wrong letter everywhere else and gives that
   2(1 - w): right for every input iff 1 + 2w > 2(1 - w), w > 1/4, S < 3.
-S falls strictly in beta where every gap is positive, so beta_min is the one root of S = 1 or S = 3.
+* A head with one *fixed* offset s > 0 has letter queries whose target is another token: the worst input holds the
+  query's own letter everywhere else, which then gets 1 + 2(1 - w): right for every input iff 2w > 3 - 2w, w > 3/4,
+  S < 1/3.
+S falls strictly in beta where every gap is positive, so beta_min is the one root of S = threshold; every larger beta
+decodes, and at the root itself the worst input ties.
 
 Retrieval (ours). Output is a = sum of weights on each token, no residual: right iff the answer's weight exceeds that of
 every *other token*. Over globally proper inputs whose tokens with the answer's left letter are the answer, let m(D) be
@@ -27,52 +31,62 @@ uncentred, with D = 0; they are in the maximum.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from ropegeo._arrays import FloatArray
-from ropegeo.engine.margin import check_lengths
+from ropegeo.engine.index_margin import common_period
+from ropegeo.engine.margin import check_lengths, check_target
 from ropegeo.engine.retrieval_margin import letter_curve
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.heads import LetterProfile, LogitProfile
 
-MAX_LENGTH = 10**6
-RELATIVE_ERROR = 1e-9
-_THRESHOLDS = {"integer": 1.0, "letter": 3.0}
+MAX_TERMS = 10**7
+SMALLEST_MARGIN = 1e-10
+"""Below this the float64 error of a gap, 4e-14 at most, would show in the fourth digit of beta."""
+
+THRESHOLDS = {"integer": 1.0, "letter": 3.0, "fixed": 1 / 3}
+Query: TypeAlias = Literal["integer", "letter", "fixed"]
 
 
-def index_softmax_scale(profile: LogitProfile, length: int, *, query: Literal["integer", "letter"]) -> float:
+def index_softmax_scale(profile: LogitProfile, length: int, *, query: Query) -> float:
     """Least beta at which an index head's softmax decodes every valid input of a length.
 
     Args:
         profile: of a built index head; its origin is the offset.
         length: n, above the offset.
-        query: `integer` (target weight above 1/2) or `letter` (above 1/4).
+        query: `integer` or `letter` of a token-conditional head (target weight above 1/2 or 1/4), or `fixed`, a letter
+            of a head with a fixed offset above 0 (above 3/4).
 
     Returns:
         beta_min in units of the logit; 0 where every positive beta does.
 
     Raises:
-        InvalidInputError: an offset outside the length, or a tie (margin 0), which no scale resolves.
-        UnsupportedError: more than `MAX_LENGTH` positions.
+        InvalidInputError: an offset outside the length, an unknown query, or a tie (margin 0), which no scale resolves.
+        UnsupportedError: more than `MAX_TERMS` positions, or a margin below `SMALLEST_MARGIN`.
 
-    Accuracy: relative error below `RELATIVE_ERROR` while the margin is above 1e-12.
+    Accuracy: relative error below `LOGIT_ERROR` divided by the margin.
 
     Source: docs/MATHEMATICS.md, section 8.
     """
-    (n,) = check_lengths([length])
-    offset = profile.origin
-    if not 0 <= offset < n:
-        raise InvalidInputError(f"offset {offset} must be below the length {n}")
-    _check_length(n)
+    if query not in THRESHOLDS:
+        raise InvalidInputError(f"index_softmax_scale: query {query!r} is unknown; use one of {', '.join(THRESHOLDS)}")
+    (n,) = check_lengths("index_softmax_scale", [length])
+    offset = check_target("index_softmax_scale", profile.origin, [n])
+    _check_size(n, 1)
+    period = common_period(profile)
+    if period is not None and period <= max(offset, n - 1 - offset):
+        raise InvalidInputError(f"index_softmax_scale: the head ties at length {n}, and no scale resolves a tie")
     displacements = np.arange(-offset, n - offset)
     gaps = profile.gap(displacements[displacements != 0]) / profile.weight
-    if gaps.min() <= profile.abs_error / profile.weight:
-        raise InvalidInputError("softmax scale: the head ties at this length, and no scale resolves a tie")
-    log_threshold = np.log(_THRESHOLDS[query])
+    if gaps.min() < SMALLEST_MARGIN:
+        raise UnsupportedError(
+            f"index_softmax_scale: the margin is below {SMALLEST_MARGIN:g}, too small for float64 sums"
+        )
+    log_threshold = np.log(THRESHOLDS[query])
     return _root(lambda beta: float(logsumexp(-beta * gaps)) - log_threshold)
 
 
@@ -88,18 +102,22 @@ def retrieval_softmax_scale(profile: LetterProfile, length: int) -> float:
 
     Raises:
         InvalidInputError: worst(n) is not positive, so that no scale decodes every input.
-        UnsupportedError: more than `MAX_LENGTH` positions.
+        UnsupportedError: more than `MAX_TERMS` positions times letters, or worst(n) below `SMALLEST_MARGIN`.
 
-    Accuracy: relative error below `RELATIVE_ERROR` while worst(n) is above 1e-12.
+    Accuracy: relative error below 4 * `LOGIT_ERROR` divided by worst(n): logits are subtracted here.
 
     Source: ours; proof in the module.
     """
-    (n,) = check_lengths([length])
-    _check_length(n)
+    (n,) = check_lengths("retrieval_softmax_scale", [length])
+    _check_size(n, profile.letters)
     worst = letter_curve(profile, [n]).points[0].worst
     if worst.sign != 1:
         raise InvalidInputError(
-            f"softmax scale: worst(n) is not positive at length {n}, so no scale decodes every input"
+            f"retrieval_softmax_scale: worst(n) is not positive at length {n}, so no scale decodes every input"
+        )
+    if float(worst) < SMALLEST_MARGIN:
+        raise UnsupportedError(
+            f"retrieval_softmax_scale: the margin is below {SMALLEST_MARGIN:g}, too small for float64 sums"
         )
     uncentred = LetterProfile(spectrum=profile.spectrum, weights=profile.weights, letters=profile.letters)
 
@@ -144,6 +162,8 @@ def _root(log_sum: Callable[[float], float]) -> float:
     return float(brentq(log_sum, low, high, rtol=1e-12, xtol=1e-300))
 
 
-def _check_length(length: int) -> None:
-    if length > MAX_LENGTH:
-        raise UnsupportedError(f"softmax scale: the sum is evaluated up to length {MAX_LENGTH}, not {length}")
+def _check_size(length: int, letters: int) -> None:
+    if length * letters > MAX_TERMS:
+        raise UnsupportedError(
+            f"softmax scale: the sum is evaluated for up to {MAX_TERMS} positions times letters, not {length} x {letters}"
+        )

@@ -7,7 +7,8 @@ from fractions import Fraction
 from math import gcd
 
 from ropegeo.engine.index_margin import MAX_PHASES, common_period, staircase
-from ropegeo.engine.retrieval_margin import wins_in_closed_form
+from ropegeo.engine.retrieval_margin import folded_angle, worst_sign
+from ropegeo.exact import ClosedForm
 from ropegeo.heads import LetterProfile, LogitProfile
 
 FORMATS: dict[str, Fraction] = {
@@ -72,36 +73,47 @@ def rounding_lengths(profile: LogitProfile) -> tuple[RoundingLength, ...]:
     return tuple(found)
 
 
-def first_failing_length(profile: LetterProfile, *, self_only: bool = False) -> int | None:
-    """First length at which the worst case of a one-plane letter-matching head is 0 or below; None if there is none.
+def first_failing_length(profile: LetterProfile) -> int | None:
+    """First length at which the worst case of a one-plane letter-matching head is 0 or below.
 
-    worst(n) never grows with n (more positions are more targets and more rivals), and it is at most 0 where
-    (n-1) theta >= omega, so the sign is found by bisection on exact closed forms.
+    worst(n) never grows with n: more positions are more targets and more rivals. So the sign is found by bisection,
+    on the exact closed form where it holds and by definition elsewhere. A plane too slow to evaluate by definition
+    where its closed form ends has failed there: let N be the first distance with N theta >= omega, theta <= pi.
+    Centre c = 0: the match at N scores cos(N theta), the rival of shift -1 at N - 1 cos(omega - (N-1) theta), and
+    |omega - (N-1) theta| = theta + omega - N theta is at most N theta, and at most 2 pi - N theta. Centre c >= 1/2: the
+    match at 0 scores cos(c theta), the rival of shift -1 at N cos((N-c) theta - omega); if the second were smaller,
+    either (N-c) theta >= omega and 2 c theta < N theta - omega < theta, or N theta < omega, both impossible.
 
-    A head whose queries look for themselves (`self_only`, symbolic Reflexive) has its match at distance 0, logit beta,
-    and fails only where a rival scores beta too: shift/A + d alpha is an integer with shift != 0. For irrational alpha
-    there is none; for alpha = p/q it needs q | A d and not q | d, first at d = q/gcd(q, A) if that gcd is above 1.
+    A head whose queries look for themselves (symbolic Reflexive) has its match at distance 0, logit beta, and fails
+    only where a rival scores beta too: shift/A + d alpha is an integer with shift != 0. For irrational alpha there is
+    none; for alpha = p/q it needs q | A d and not q | d, first at d = q/gcd(q, A) if that gcd is above 1.
 
     Args:
-        profile: of a built head; None is returned for several planes, which have no closed form.
-        self_only: every query looks for itself.
+        profile: of a built head.
+
+    Returns:
+        The length, or None if there is none, if several planes are active (they have no closed form), or if it lies
+        beyond what is evaluated and proved.
 
     Source: docs/MATHEMATICS.md, section 6.
     """
     if len(profile.active_planes) != 1:
         return None
-    if self_only:
+    if profile.self_only:
         turn = profile.spectrum.rational_turn(profile.active_planes[0])
         shared = 1 if turn is None else gcd(turn.denominator, profile.letters)
         return None if turn is None or shared == 1 else turn.denominator // shared + 1
-    # A centre beyond the window has no closed form; the head is meant for lengths that contain it.
-    low = max(2, int(profile.centre) + 2)
-    if not wins_in_closed_form(profile, low):
-        return low
-    high = 2 * low
-    while wins_in_closed_form(profile, high):
+
+    low, high = 1, 2
+    while True:
+        sign = worst_sign(profile, high)
+        if sign is None and (profile.centre > high - 1 or folded_angle(profile) > ClosedForm.pi()):
+            return None  # beyond what is evaluated, and the proof above does not reach there
+        if sign != 1:
+            break
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if wins_in_closed_form(profile, middle) else (low, middle)
+        # Undecided (a margin within the float error) counts as a failure: nothing is claimed beyond what is shown.
+        low, high = (middle, high) if worst_sign(profile, middle) == 1 else (low, middle)
     return high

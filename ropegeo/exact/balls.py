@@ -38,22 +38,6 @@ def pi() -> Ball:
     return arb.pi()
 
 
-def least(values: list[Ball]) -> Ball:
-    """A ball that contains the minimum of the numbers in `values`."""
-    smallest = values[0]
-    for value in values[1:]:
-        smallest = smallest.min(value)
-    return smallest
-
-
-def greatest(values: list[Ball]) -> Ball:
-    """A ball that contains the maximum of the numbers in `values`."""
-    largest = values[0]
-    for value in values[1:]:
-        largest = largest.max(value)
-    return largest
-
-
 def prime_factors(number: int) -> list[tuple[int, int]]:
     """Prime factorisation of a positive integer, as (prime, exponent) in increasing order."""
     return [(int(prime), int(exponent)) for prime, exponent in fmpz(number).factor()]

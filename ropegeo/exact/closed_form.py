@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from types import MappingProxyType
 from typing import TypeAlias
 
 from ropegeo.errors import InvalidInputError
@@ -33,7 +32,7 @@ Sum: TypeAlias = dict[Monomial, Fraction]
 
 PI_KEY = 0
 MAX_TERMS = 64
-MAX_BITS = 1 << 15
+MAX_BITS = 14_000  # below 4,300 digits, which is what Python converts to text
 _ONE: Sum = {(): Fraction(1)}
 
 
@@ -67,8 +66,8 @@ class ClosedForm:
         for coefficient in (*numerator.values(), *bottom.values()):
             if _bits(coefficient) > MAX_BITS:
                 raise InvalidInputError(f"closed form: a number needs more than {MAX_BITS} bits")
-        self._numerator = MappingProxyType(numerator)
-        self._denominator = MappingProxyType(bottom)
+        self._numerator = numerator
+        self._denominator = bottom
         self._float: float | None = None
 
     @classmethod
@@ -87,15 +86,15 @@ class ClosedForm:
     def __add__(self, other: ClosedForm | Fraction | int) -> ClosedForm:
         right = ClosedForm.of(other)
         top = _plus(
-            _times(dict(self._numerator), dict(right._denominator)),
-            _times(dict(right._numerator), dict(self._denominator)),
+            _times(self._numerator, right._denominator),
+            _times(right._numerator, self._denominator),
         )
-        return ClosedForm(top, _times(dict(self._denominator), dict(right._denominator)))
+        return ClosedForm(top, _times(self._denominator, right._denominator))
 
     __radd__ = __add__
 
     def __neg__(self) -> ClosedForm:
-        return ClosedForm({m: -c for m, c in self._numerator.items()}, dict(self._denominator))
+        return ClosedForm({m: -c for m, c in self._numerator.items()}, self._denominator)
 
     def __sub__(self, other: ClosedForm | Fraction | int) -> ClosedForm:
         return self + -ClosedForm.of(other)
@@ -106,8 +105,8 @@ class ClosedForm:
     def __mul__(self, other: ClosedForm | Fraction | int) -> ClosedForm:
         right = ClosedForm.of(other)
         return ClosedForm(
-            _times(dict(self._numerator), dict(right._numerator)),
-            _times(dict(self._denominator), dict(right._denominator)),
+            _times(self._numerator, right._numerator),
+            _times(self._denominator, right._denominator),
         )
 
     __rmul__ = __mul__
@@ -115,8 +114,8 @@ class ClosedForm:
     def __truediv__(self, other: ClosedForm | Fraction | int) -> ClosedForm:
         right = ClosedForm.of(other)
         return ClosedForm(
-            _times(dict(self._numerator), dict(right._denominator)),
-            _times(dict(self._denominator), dict(right._numerator)),
+            _times(self._numerator, right._denominator),
+            _times(self._denominator, right._numerator),
         )
 
     def __rtruediv__(self, other: Fraction | int) -> ClosedForm:
@@ -144,7 +143,9 @@ class ClosedForm:
 
     def _integer_power(self, power: int) -> ClosedForm:
         if power < 0:
-            return ClosedForm.of(1) / self._integer_power(-power)
+            return 1 / self._integer_power(-power)
+        if self.is_zero() and power > 0:
+            return self
         largest = max((_bits(c) for c in self._numerator.values()), default=1)
         if power * max(largest - 1, 0) > MAX_BITS or (len(self._numerator) > 1 and power > MAX_TERMS):
             raise InvalidInputError(
@@ -164,7 +165,13 @@ class ClosedForm:
         return (self - other).is_zero()
 
     def __hash__(self) -> int:
-        return hash(float(self))
+        rational = self.as_rational()
+        if rational is not None:  # equal to a Fraction or int, so hashed alike
+            return hash(rational)
+        try:
+            return hash(float(self))
+        except OverflowError:
+            return hash(self.sign())
 
     def is_zero(self) -> bool:
         """Whether the number is exactly 0 (decided, not measured)."""
@@ -201,9 +208,13 @@ class ClosedForm:
 
     def ball(self, bits: int) -> balls.Ball:
         """A ball that contains the number, computed with `bits` bits of working precision."""
-        with balls.precision(bits):
-            top = _sum_ball(dict(self._numerator))
-            return top if len(self._denominator) == 1 else top / _sum_ball(dict(self._denominator))
+        while True:
+            with balls.precision(bits):
+                top = _sum_ball(self._numerator)
+                value = top if len(self._denominator) == 1 else top / _sum_ball(self._denominator)
+            if value.is_finite():
+                return value
+            bits *= 2  # the ball of the denominator holds 0; the denominator itself does not
 
     def __float__(self) -> float:
         """The nearest double. Error at most half a unit in the last place."""
@@ -236,11 +247,27 @@ class ClosedForm:
 
     def __str__(self) -> str:
         """A text that `parse_closed_form` reads back as the same number."""
-        top = _sum_text(dict(self._numerator))
-        return top if len(self._denominator) == 1 else f"({top})/({_sum_text(dict(self._denominator))})"
+        top = _sum_text(self._numerator)
+        return top if len(self._denominator) == 1 else f"({top})/({_sum_text(self._denominator)})"
+
+    def __reduce__(self) -> tuple[type[ClosedForm], tuple[Sum, Sum]]:
+        return ClosedForm, (self._numerator, self._denominator)
 
     def __repr__(self) -> str:
         return f"ClosedForm({str(self)!r})"
+
+
+def nearest_integer(value: ClosedForm) -> int:
+    """An integer within 1/2 of the number; of two such, the even one. Exact."""
+    rational = value.as_rational()
+    if rational is not None:
+        return round(rational)
+    bits = 128
+    while True:  # an irrational number is no half-integer, so some precision decides
+        low, high = balls.rational_ends(value.ball(bits))
+        if round(low) == round(high):
+            return round(low)
+        bits *= 2
 
 
 def _bits(value: Fraction) -> int:

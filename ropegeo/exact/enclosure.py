@@ -10,10 +10,9 @@ from typing import Any
 
 from ropegeo.errors import FileFormatError, InvalidInputError
 from ropegeo.exact import balls
-from ropegeo.exact.grammar import parse_decimal
 
 DOUBLE_DIGITS = 17
-MAX_DIGITS = 10_000
+MAX_EXPONENT = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +72,6 @@ class Enclosure:
         rounded = float(bound)
         return rounded if Fraction(rounded) >= bound else math.nextafter(rounded, math.inf)
 
-    def scaled(self, factor: float) -> Enclosure:
-        """The enclosure of x times an exactly known non-negative double."""
-        exact = Fraction(factor)
-        return Enclosure(low=self.low * exact, high=self.high * exact)
-
     def digits(self, count: int = DOUBLE_DIGITS) -> str | None:
         """The most significant digits, at most `count`, that every number of the enclosure rounds to.
 
@@ -90,10 +84,13 @@ class Enclosure:
         if self.sign == 0:
             return "0"
         for size in range(count, 0, -1):
-            first, second = _rounded(self.low, size), _rounded(self.high, size)
-            if first == second:
-                return scientific(first)
+            if self.proves(size):
+                return scientific(_rounded(self.low, size), size)
         return None
+
+    def proves(self, count: int) -> bool:
+        """Whether every number of the enclosure rounds to the same `count` significant digits."""
+        return self.sign is not None and _rounded(self.low, count) == _rounded(self.high, count)
 
     def to_dict(self, name: str, digits: int = DOUBLE_DIGITS) -> dict[str, Any]:
         """`{name: float64, name_digits: certified text or None, name_abs_error: float64}`."""
@@ -113,10 +110,14 @@ class Enclosure:
                 return value
             if text == "0":
                 return cls.exactly(0)
-            middle = parse_decimal(text)
-            half = Fraction(10) ** Decimal(text).as_tuple().exponent / 2  # type: ignore[operator]
+            written = Decimal(text)
+            if not written.is_finite() or abs(written.adjusted()) > MAX_EXPONENT:
+                raise FileFormatError(f"{name}: digits {str(text)[:40]!r} are out of range")
+            exponent = written.as_tuple().exponent
+            half = Fraction(10) ** int(exponent) / 2
+            middle = Fraction(written)
             return cls(low=max(value.low, middle - half), high=min(value.high, middle + half))
-        except (KeyError, TypeError, ValueError, OverflowError, ArithmeticError) as error:
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             raise FileFormatError(f"{name}: missing, malformed or contradictory ({error})") from error
 
 
@@ -131,12 +132,12 @@ def _rounded(value: Fraction, digits: int) -> Decimal:
         return Decimal(value.numerator) / Decimal(value.denominator)
 
 
-def scientific(value: Decimal) -> str:
-    """A decimal without trailing zeros: fixed point from 1e-4 up to 1e16, scientific outside.
+def scientific(value: Decimal, proved: int) -> str:
+    """A decimal without trailing zeros: fixed point from 1e-4 up to 1e16 if its units digit is proved, else scientific.
 
     Example:
-        >>> scientific(Decimal("1.5000E-9")), scientific(Decimal("0.0244"))
-        ('1.5e-9', '0.0244')
+        >>> scientific(Decimal("1.5000E-9"), 5), scientific(Decimal("0.0244"), 3), scientific(Decimal("2E+1"), 1)
+        ('1.5e-9', '0.0244', '2e1')
     """
     sign, digits, _ = value.as_tuple()
     text = "".join(map(str, digits)).rstrip("0") or "0"
@@ -144,7 +145,7 @@ def scientific(value: Decimal) -> str:
     prefix = "-" if sign else ""
     if -4 <= exponent < 0:
         return f"{prefix}0.{'0' * (-exponent - 1)}{text}"
-    if 0 <= exponent < 16:
+    if 0 <= exponent < min(16, proved):  # zeros before the point are digits too, and only proved ones are written
         whole = text[: exponent + 1].ljust(exponent + 1, "0")
         rest = text[exponent + 1 :]
         return f"{prefix}{whole}.{rest}" if rest else f"{prefix}{whole}"

@@ -14,10 +14,15 @@ from ropegeo.errors import InvalidInputError
 from ropegeo.spectrum import RopeSpectrum
 from ropegeo.spectrum.phases import MAX_DISPLACEMENT, turn_of
 
-LOGIT_ERROR = 4e-15
-"""Absolute error of a computed logit, per unit of the profile's weight: 7e-16 from the phases (see
-`ropegeo.spectrum.phases`), the rest from the cosine, the products and the sum over up to 4096 planes, which numpy adds
-pairwise."""
+LOGIT_ERROR = 1e-14
+"""Bound on the absolute error of a computed logit or gap, per unit of the profile's weight. With u = 2**-53:
+
+* a phase is off by 2 pi * TURN_ERROR = 6.3u and by 2 pi u when the turn, at most 1/2, is scaled: together 12.6u;
+* sine and cosine of the C library are within one unit in the last place, 2u; each product adds u;
+* numpy adds a row of at most 4096 planes pairwise, in at most 24 levels, each u times the sum of moduli.
+
+A logit has moduli of sum <= weight: 12.6u + 4u + 24u < 41u = 4.6e-15. A gap has twice that: 2 sin(x/2)**2 moves by at
+most its slope |sin x| <= 1 times 12.6u, by 8u for rounding, and by 48u for the sum: below 70u = 7.8e-15."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,6 +35,7 @@ class LogitProfile:
         constant: part of the logit that does not turn (pass-through coordinates).
         origin: distance from which phases are counted. A built index head has its offset here and real,
             non-negative coefficients, so that its peak is known exactly rather than to rounding.
+        max_offset: largest offset among the queries of the head, for `best` and `worst`; None for any offset.
 
     Raises:
         InvalidInputError: a wrong shape, NaN or infinite values.
@@ -39,6 +45,7 @@ class LogitProfile:
     coefficients: Inexact[ComplexArray, " planes"]  # reals are taken and stored as complex numbers
     constant: float = 0.0
     origin: int = 0
+    max_offset: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "coefficients", frozen(self.coefficients, np.complex128))
@@ -82,10 +89,9 @@ class LogitProfile:
         """
         if abs(self.origin) >= MAX_DISPLACEMENT:
             raise InvalidInputError("LogitProfile.logit: the origin is beyond 2**62; only closed routes reach there")
-        phases = self.spectrum.phases(np.asarray(distances, dtype=np.int64) - self.origin)
+        phases = self.spectrum.phases(np.asarray(np.asarray(distances) - self.origin))
         c = self.coefficients
-        values: FloatArray = (c.real * np.cos(phases) - c.imag * np.sin(phases)).sum(axis=-1) + self.constant
-        return values
+        return np.asarray((c.real * np.cos(phases) - c.imag * np.sin(phases)).sum(axis=-1) + self.constant)
 
     def gap(self, displacements: Int[IntArray, "*shape"]) -> Float[FloatArray, "*shape"]:
         """logit(origin) - logit(origin + t) of a peaked profile, as sum_k 2 c_k sin(t theta_k / 2)**2.
@@ -100,8 +106,7 @@ class LogitProfile:
         if not self.is_peaked:
             raise InvalidInputError("LogitProfile.gap: needs real, non-negative coefficients; use logit() differences")
         sines = np.sin(self.spectrum.phases(displacements) / 2)
-        values: FloatArray = (2 * self.coefficients.real * sines**2).sum(axis=-1)
-        return values
+        return np.asarray((2 * self.coefficients.real * sines**2).sum(axis=-1))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,6 +121,7 @@ class LetterProfile:
         weights: w_k >= 0, one per plane, in logit units.
         letters: size of the alphabet, at least 2.
         centre: distance at which a match scores highest; (n - 1)/2 for a head centred on length n, else 0.
+        self_only: every query looks for its own letter (symbolic Reflexive), so that the answer is at distance 0.
 
     Raises:
         InvalidInputError: wrong shape, negative or non-finite weights, fewer than two letters.
@@ -125,6 +131,7 @@ class LetterProfile:
     weights: Float[FloatArray, " planes"]
     letters: int
     centre: Fraction = Fraction(0)
+    self_only: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", frozen(self.weights, np.float64))
@@ -132,6 +139,8 @@ class LetterProfile:
             raise InvalidInputError(f"LetterProfile: needs {self.spectrum.planes} weights; got {self.weights.shape}")
         if not (np.isfinite(self.weights).all() and (self.weights >= 0).all()):
             raise InvalidInputError("LetterProfile: weights must be finite and not negative")
+        if self.self_only and self.centre:
+            raise InvalidInputError("LetterProfile: queries that look for themselves are not centred")
         if self.letters < 2:
             raise InvalidInputError(f"LetterProfile: needs at least 2 letters, got {self.letters}")
 
@@ -172,14 +181,12 @@ class LetterProfile:
         Source: docs/MATHEMATICS.md, section 3; Urrutia et al., arXiv 2605.31558, appendix F.2.
         """
         code = 2 * np.pi * (shift % self.letters) / self.letters
-        values: FloatArray = (np.exp(1j * code) * self.phasor(distances)).real
-        return values
+        return np.asarray((np.exp(1j * code) * self.phasor(distances)).real)
 
     def phasor(self, distances: Int[IntArray, "*shape"]) -> Complex[ComplexArray, "*shape"]:
         """sum_k w_k exp(i (d - centre) theta_k): the logit of every shift is Re(exp(i 2 pi shift/letters) phasor)."""
-        turned = self.spectrum.phases(np.asarray(distances, dtype=np.int64)) - self._centre_phases
-        values: ComplexArray = (self.weights * np.exp(1j * turned)).sum(axis=-1)
-        return values
+        turned = self.spectrum.phases(np.asarray(distances)) - self._centre_phases
+        return np.asarray((self.weights * np.exp(1j * turned)).sum(axis=-1))
 
     def profile(self, shift: int) -> LogitProfile:
         """The ordinary profile of one shift: c_k = w_k exp(i (2 pi shift/letters - centre theta_k))."""

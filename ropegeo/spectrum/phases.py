@@ -62,6 +62,10 @@ def turns(
 
     Accuracy: within `TURN_ERROR` of a turn.
     """
+    if not np.issubdtype(np.asarray(displacements).dtype, np.integer):
+        raise InvalidInputError(
+            "phases: positions and displacements are integers; got " + str(np.asarray(displacements).dtype)
+        )
     t = np.asarray(displacements, dtype=np.int64)
     if t.size and (t.max() >= MAX_DISPLACEMENT or t.min() <= -MAX_DISPLACEMENT):
         raise InvalidInputError("phases: displacements must lie strictly between -2**62 and 2**62")

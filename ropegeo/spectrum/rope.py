@@ -12,7 +12,8 @@ from jaxtyping import Complex, Float, Int, UInt64
 
 from ropegeo._arrays import ComplexArray, FloatArray, IntArray, UintArray, frozen
 from ropegeo.errors import FileFormatError, InvalidInputError, RopegeoError
-from ropegeo.exact import ClosedForm, parse_closed_form, parse_decimal, read_angle
+from ropegeo.exact import ClosedForm, parse_closed_form, parse_decimal, plain_integer, read_angle
+from ropegeo.exact.closed_form import MAX_BITS
 from ropegeo.spectrum.layout import Layout, check_layout, check_widths, layout_permutation, pair_indices
 from ropegeo.spectrum.phases import MAX_DISPLACEMENT, turn_of, turn_words, turns
 from ropegeo.spectrum.rope_types import default_angles
@@ -55,8 +56,10 @@ class RopeSpectrum:
     def __post_init__(self) -> None:
         check_widths(self.head_dim, self.rotary_dim)
         check_layout(self.layout)
-        if not (self.attention_factor > 0 and np.isfinite(self.attention_factor)):
-            raise InvalidInputError(f"attention_factor {self.attention_factor} must be positive and finite")
+        if not 1e-30 <= self.attention_factor <= 1e30:
+            raise InvalidInputError(f"attention_factor {self.attention_factor} must lie between 1e-30 and 1e30")
+        # The label may come from a file: nothing in it may steer a terminal.
+        object.__setattr__(self, "source", "".join(x if x.isprintable() else "?" for x in self.source))
         for plane, angle in enumerate(self.angles):
             if angle.sign() <= 0 or not Fraction(_SMALLEST) < angle < Fraction(_LARGEST):
                 raise InvalidInputError(f"angle of plane {plane} must lie between {_SMALLEST:g} and {_LARGEST:g}")
@@ -217,7 +220,7 @@ class RopeSpectrum:
 
         Accuracy: relative error of a rotated pair below 3e-15 at any position.
         """
-        turned = self.to_planes(vectors) * np.exp(1j * self.phases(np.asarray(positions, dtype=np.int64)))
+        turned = self.to_planes(vectors) * np.exp(1j * self.phases(np.asarray(positions)))
         return self.from_planes(self.attention_factor * turned, vectors[..., self.rotary_dim :])
 
     def _check_width(self, vectors: FloatArray) -> None:
@@ -250,7 +253,9 @@ class RopeSpectrum:
 
     @classmethod
     def from_dict(cls, data: Any) -> RopeSpectrum:
-        """Read what `to_dict` wrote. Angles are read by the grammar, never evaluated; `inv_freq` is recomputed.
+        """Read what `to_dict` wrote.
+
+        Angles are read by the grammar, never evaluated; `inv_freq` is recomputed and must be what was written.
 
         Raises:
             FileFormatError: a wrong schema, a missing or malformed field.
@@ -261,28 +266,25 @@ class RopeSpectrum:
             texts = tuple(data["angles"])
             if not all(isinstance(text, str) for text in texts) or len(texts) > MAX_PLANES:
                 raise FileFormatError(f"spectrum: angles must be at most {MAX_PLANES} texts")
-            return cls(
+            spectrum = cls(
                 angles=tuple(parse_closed_form(text) for text in texts),
-                head_dim=_integer(data["head_dim"]),
+                head_dim=plain_integer(data["head_dim"]),
                 layout=check_layout(data["layout"]),
                 attention_factor=float(data["attention_factor"]),
                 rope_type=str(data["rope_type"]),
                 source=str(data["source"]),
                 angle_texts=texts,
             )
+            if list(data["inv_freq"]) != spectrum.inv_freq.tolist():
+                raise FileFormatError("spectrum: inv_freq is not that of the angles; the data were altered")
+            return spectrum
         except FileFormatError:
             raise
-        except (KeyError, TypeError, ValueError, RopegeoError) as error:
+        except (KeyError, TypeError, ValueError, ArithmeticError, RopegeoError) as error:
             raise FileFormatError(f"spectrum: a field is missing or wrong ({error})") from error
 
 
 MAX_PLANES = 4096
-
-
-def _integer(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInputError(f"{value!r} is not an integer")
-    return value
 
 
 def parse_text(text: str) -> ClosedForm | None:
@@ -299,12 +301,13 @@ def exact_number(name: str, value: Fraction | int | float | str) -> Fraction:
     Raises:
         InvalidInputError: NaN, infinite, or not a number.
     """
-    if isinstance(value, str):
-        return parse_decimal(value)
     try:
-        return Fraction(value)
+        exact = parse_decimal(value) if isinstance(value, str) else Fraction(value)
     except (ValueError, OverflowError, TypeError) as error:
-        raise InvalidInputError(f"{name} {value!r} is not a finite number") from error
+        raise InvalidInputError(f"{name}: {str(value)[:40]!r} is not a finite number") from error
+    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > MAX_BITS:
+        raise InvalidInputError(f"{name}: a number of more than {MAX_BITS} bits; write a shorter one")
+    return exact
 
 
 def decimal_text(value: Fraction) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ropegeo.errors import InvalidInputError
-from ropegeo.exact import ClosedForm
+from ropegeo.exact import ClosedForm, balls
 
 Angles = tuple[ClosedForm, ...]
 
@@ -22,6 +22,10 @@ def default_angles(base: Fraction, rotary_dim: int) -> Angles:
     """
     if base <= 1:
         raise InvalidInputError(f"base {str(base)[:40]} must be larger than 1: planes must turn slower one by one")
+    if max(base.numerator.bit_length(), base.denominator.bit_length()) > balls.MAX_FACTOR_BITS:
+        raise InvalidInputError(
+            f"base: numerator and denominator must be below 2**{balls.MAX_FACTOR_BITS}, to be factored"
+        )
     root = ClosedForm.of(base)
     return tuple(root ** Fraction(-2 * plane, rotary_dim) for plane in range(rotary_dim // 2))
 
