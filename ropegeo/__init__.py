@@ -18,13 +18,20 @@ if TYPE_CHECKING:
     from ropegeo.construct.recipe import Recipe
     from ropegeo.construct.reflexive import reflexive_head
     from ropegeo.construct.retrieval import retrieval_head
+    from ropegeo.construct.solve import Solution, solve_letter, solve_number
     from ropegeo.construct.transformer import run_layer, run_stack
     from ropegeo.engine.margin import MarginCurve, MarginPoint, per_input
     from ropegeo.engine.planes import best_index_plane, best_letter_plane
     from ropegeo.engine.routes import margin_curve
     from ropegeo.engine.softmax import index_softmax_scale, retrieval_softmax_scale
     from ropegeo.engine.trust import first_failing_length, tie_length
-    from ropegeo.errors import RopegeoError
+    from ropegeo.errors import (
+        FileFormatError,
+        IllDefinedTaskError,
+        InvalidInputError,
+        RopegeoError,
+        UnsupportedError,
+    )
     from ropegeo.exact import ClosedForm, Enclosure, read_angle
     from ropegeo.heads import Head, LetterProfile, LogitProfile
     from ropegeo.spectrum import (
@@ -36,7 +43,7 @@ if TYPE_CHECKING:
         preset_names,
         spectrum_from_config,
     )
-    from ropegeo.tasks import Bigram, index, reflexive, retrieval
+    from ropegeo.tasks import Bigram
 
 _ROOMS = {
     "ropegeo.asymptotics.bounds": ("dirichlet_bound", "index_bound_as_printed"),
@@ -46,13 +53,20 @@ _ROOMS = {
     "ropegeo.construct.recipe": ("Recipe",),
     "ropegeo.construct.reflexive": ("reflexive_head",),
     "ropegeo.construct.retrieval": ("retrieval_head",),
+    "ropegeo.construct.solve": ("Solution", "solve_letter", "solve_number"),
     "ropegeo.construct.transformer": ("run_layer", "run_stack"),
     "ropegeo.engine.margin": ("MarginCurve", "MarginPoint", "per_input"),
     "ropegeo.engine.planes": ("best_index_plane", "best_letter_plane"),
     "ropegeo.engine.routes": ("margin_curve",),
     "ropegeo.engine.softmax": ("index_softmax_scale", "retrieval_softmax_scale"),
     "ropegeo.engine.trust": ("first_failing_length", "tie_length"),
-    "ropegeo.errors": ("RopegeoError",),
+    "ropegeo.errors": (
+        "FileFormatError",
+        "IllDefinedTaskError",
+        "InvalidInputError",
+        "RopegeoError",
+        "UnsupportedError",
+    ),
     "ropegeo.exact": ("ClosedForm", "Enclosure", "read_angle"),
     "ropegeo.heads": ("Head", "LetterProfile", "LogitProfile"),
     "ropegeo.spectrum": (
@@ -64,7 +78,7 @@ _ROOMS = {
         "preset_names",
         "spectrum_from_config",
     ),
-    "ropegeo.tasks": ("Bigram", "index", "reflexive", "retrieval"),
+    "ropegeo.tasks": ("Bigram",),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -73,7 +87,10 @@ __all__ = [
     "BuiltHead",
     "ClosedForm",
     "Enclosure",
+    "FileFormatError",
     "Head",
+    "IllDefinedTaskError",
+    "InvalidInputError",
     "LetterProfile",
     "LogitProfile",
     "MarginCurve",
@@ -81,13 +98,14 @@ __all__ = [
     "Recipe",
     "RopeSpectrum",
     "RopegeoError",
+    "Solution",
+    "UnsupportedError",
     "__version__",
     "best_index_plane",
     "best_letter_plane",
     "convert_projection",
     "dirichlet_bound",
     "first_failing_length",
-    "index",
     "index_bound_as_printed",
     "index_head",
     "index_softmax_scale",
@@ -99,14 +117,14 @@ __all__ = [
     "preset",
     "preset_names",
     "read_angle",
-    "reflexive",
     "reflexive_head",
-    "retrieval",
     "retrieval_head",
     "retrieval_softmax_scale",
     "run_layer",
     "run_stack",
     "save_head",
+    "solve_letter",
+    "solve_number",
     "spectrum_from_config",
     "tie_length",
     "token_index_head",

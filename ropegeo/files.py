@@ -56,9 +56,9 @@ def write_atomically(contents: Sequence[tuple[Path, bytes]], *, force: bool) -> 
                 _rename_without_replacing(temporary, path)
     except FileExistsError as error:
         raise InvalidInputError(f"output {str(path)!r} exists; choose another name or pass --force") from error
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise InvalidInputError(
-            f"output {str(path)!r} cannot be written ({error.strerror or error}); choose another place"
+            f"output {str(path)!r} cannot be written ({getattr(error, 'strerror', None) or error}); choose another place"
         ) from error
     finally:
         for temporary, _ in staged:

@@ -21,7 +21,7 @@ TURN = 2.0**-53
 COSINE = 2 * np.pi * TURN + 8 * EPS
 """A cosine of such a phase: the phase's error (slope 1), the product with 2 pi, and the roundings after it."""
 
-# MATH.md section 5 (mpmath, 120 digits): angle, T, margin, t.
+# docs/MATHEMATICS.md, section 5 (mpmath, 120 digits): angle, T, margin, t.
 SECTION_5 = [
     ("1", 1000, "1.8173640789234051e-9", 710),
     ("10000^(-2/128)", 16, "0.024416724455925216", 7),
@@ -48,7 +48,7 @@ def score_at(profile: LogitProfile, distance: int) -> float:
 
 
 def check_section_5(angle: str, reach: int, digits: str, t: int) -> None:
-    """A row of MATH.md section 5."""
+    """A row of docs/MATHEMATICS.md, section 5."""
     point = ropegeo.margin_curve(one_plane(angle), [reach + 1]).points[0]
     assert point.margin.digits() == digits
     assert point.at == t

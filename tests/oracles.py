@@ -99,7 +99,7 @@ def planes_gap(thetas: Sequence[Thunk], weights: Sequence[float], t: int) -> Rea
 
 
 def pairs(layout: str, rotary_dim: int) -> list[tuple[int, int]]:
-    """Coordinates of each plane: MATH.md section 1."""
+    """Coordinates of each plane: docs/MATHEMATICS.md, section 1."""
     half = rotary_dim // 2
     return [(2 * k, 2 * k + 1) if layout == "interleaved" else (k, k + half) for k in range(half)]
 
@@ -203,7 +203,7 @@ def letter_score(
 ) -> Callable[[bool, int, int], float]:
     """Score per unit of beta of a key at a shift and distance: sum_k a_k cos(shift*omega + (d - c) theta_k).
 
-    Letter-integer queries are not centred (MATH.md section 3). `planes` holds (theta, weight).
+    Letter-integer queries are not centred (docs/MATHEMATICS.md, section 3). `planes` holds (theta, weight).
     """
 
     def score(integer_query: bool, shift: int, distance: int) -> float:

@@ -100,7 +100,7 @@ def test_presets(name: str, run: Callable[..., str]) -> None:
 
 # ---- curve ----
 
-SECTION_5 = [  # MATH.md section 5: angle, T, margin, at
+SECTION_5 = [  # docs/MATHEMATICS.md, section 5: angle, T, margin, at
     ("1", "1001", "1.8173640789234051e-9", 710),
     ("10000^(-2/128)", "17", "0.024416724455925216", 7),
     ("10000^(-2/128)", "1000001", "2.323302208927921e-12", 945535),
@@ -294,7 +294,7 @@ BAD: dict[str, str] = {
         curve --lengths '10;20' ;; curve --length 1e99999 ;; spectrum --length x ;; curve --length 1_000""",
     "must lie between 2 and 10^1000": """curve --length 0 ;; curve --length 1 ;; curve --length=-5 ;;
         curve --length 1e1001 ;; curve --length 10^1000+1 ;; construct --length 1""",
-    "length": """spectrum --length 0 ;; spectrum --length 1 ;; spectrum --length 1e1001 ;; construct --offset 1e1000 ;;
+    "length": """spectrum --length 0 ;; spectrum --length 1 ;; spectrum --length 1e1001 ;;
         curve ;; curve --head head.safetensors ;; curve --plane best ;; construct --plane best ;;
         construct --mode retrieval --centred ;; curve --mode retrieval --length 1e30 ;;
         curve --planes all --length 1e12 ;; construct --mode retrieval --centred --length 1e30 ;;

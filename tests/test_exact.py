@@ -168,7 +168,7 @@ def test_a_number_is_equal_to_and_hashes_like_the_fraction_it_is() -> None:
     assert ClosedForm.of(1) != "1"
 
 
-# ---- rational turns: MATH.md sections 5 and 6 ----
+# ---- rational turns: docs/MATHEMATICS.md, sections 5 and 6 ----
 
 
 @pytest.mark.parametrize(
@@ -283,8 +283,8 @@ def test_grammar_reads(text: str, value: Fraction | int) -> None:
         ("1 if 1 else 2", "cannot read 'if 1 else 2'"),
         ("1;2", "cannot read ';2'"),
         ("1e999999999", "too large to write out"),
-        ("9^9^9", "needs more than 32768 bits"),
-        ("sqrt(2)^1e20", "needs more than 32768 bits"),
+        ("9^9^9", "needs more than 14000 bits"),
+        ("sqrt(2)^1e20", "needs more than 14000 bits"),
         ("(1+pi)^1e8", "64 terms"),
         ("(1/(1+pi))^1e8", "64 terms"),
         ("sqrt(" + "9" * 60 + ")", "integers up to 128 bits"),
@@ -300,20 +300,16 @@ def test_grammar_refuses(text: str, message: str) -> None:
         parse_closed_form(text)
 
 
-@pytest.mark.parametrize(("text", "value"), [("0^999999999", 0), ("(0*pi)^1e20", 0), ("1^1e8000", 1), ("(-1)^1e20", 1)])
+@pytest.mark.parametrize(("text", "value"), [("0^999999999", 0), ("(0*pi)^1e20", 0), ("1^1e3000", 1), ("(-1)^1e20", 1)])
 def test_large_powers_of_small_numbers_are_quick(text: str, value: int) -> None:
     with must_end(5):
         assert parse_closed_form(text) == value
 
 
 def test_numbers_too_long_to_print_are_refused_or_printed_but_do_not_crash() -> None:
-    for text in ("1e5000", "1e-5000", "1/2+1e-5000", "pi^1e6000"):
-        form = parse_closed_form(text)
-        try:
-            shown = str(form)
-        except InvalidInputError:
-            continue
-        assert shown
+    for text in ("1e5000", "1e-5000", "1/2+1e-5000", "10^3400*10^3400"):
+        with pytest.raises(InvalidInputError, match="too large to write out|needs more than 14000 bits"):
+            str(parse_closed_form(text))
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1-1", "pi-4", "0 turn", "-1/5 turn", "2-3*pi/pi"])

@@ -207,7 +207,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "beta other": (lambda: recipe(beta=2.6), "altered"),
     "mode": (lambda: recipe(mode="magic"), "recipe: "),
     "mode list": (lambda: recipe(mode=["index"]), ""),
-    "mode other": (lambda: recipe(mode="retrieval", letters=["a", "b"]), "w_q"),
+    "mode other": (lambda: recipe(mode="retrieval", letters=["a", "b"]), "a retrieval head has no offset"),
     "plane": (lambda: recipe(planes=[1]), "plane 1 is out of range"),
     "plane -1": (lambda: recipe(planes=[-1]), "plane -1 is out of range"),
     "plane huge": (lambda: recipe(planes=[10**30]), "is out of range"),
@@ -382,7 +382,7 @@ def test_destinations(tmp_path: Path) -> None:
         (tmp_path / "a\0b", "output"),
     ):
         with pytest.raises(InvalidInputError, match=message) as caught:
-            write_atomically(path, b"new", force=False)
+            write_atomically([(path, b"new")], force=False)
         assert str(caught.value).count("output") == 1
     assert sorted(os.listdir(tmp_path)) == before
 
@@ -392,8 +392,8 @@ def test_a_link_is_followed_or_replaced_but_its_target_not_damaged(tmp_path: Pat
     target.write_bytes(b"target")
     link.symlink_to(target)
     with pytest.raises(InvalidInputError, match="exists"):
-        write_atomically(link, b"new", force=False)
-    write_atomically(link, b"new", force=True)
+        write_atomically([(link, b"new")], force=False)
+    write_atomically([(link, b"new")], force=True)
     assert link.read_bytes() == b"new"
     assert target.read_bytes() in (b"target", b"new")
     assert sorted(os.listdir(tmp_path)) == ["link.x", "target.x"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,9 +20,10 @@ from oracles import Thunk, mp_fraction
 
 import ropegeo
 from ropegeo.asymptotics.bounds import dirichlet_bound, index_bound_as_printed
-from ropegeo.engine.diophantine import one_plane_staircase, short
+from ropegeo.engine.diophantine import one_plane_staircase
+from ropegeo.engine.index_margin import index_curve
 from ropegeo.errors import InvalidInputError
-from ropegeo.exact import Enclosure, read_angle
+from ropegeo.exact import Enclosure, read_angle, short
 from ropegeo.heads import LogitProfile
 from ropegeo.spectrum import RopeSpectrum
 
@@ -92,7 +94,7 @@ def test_certified_digits(drawn: tuple[int, int, int], reach: int, asked: int) -
     with mpmath.workdps(120):
         truth = oracles.gap_at(theta, q[-2])
         checks.check_digits(stairs.margin(index, asked), truth, asked)
-        assert truth > 2 * mpmath.sin(mpmath.pi / (q[-2] + q[-1])) ** 2  # lower bound of MATH.md section 5
+        assert truth > 2 * mpmath.sin(mpmath.pi / (q[-2] + q[-1])) ** 2  # lower bound of docs/MATHEMATICS.md, section 5
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6), reaches)
@@ -149,7 +151,7 @@ def test_dirichlet_bound_is_never_exceeded(drawn: tuple[int, int, int], reach: i
 
 
 def test_the_printed_bound_fails_where_it_is_said_to() -> None:
-    """MATH.md section 6: n = 7, offset 1, angle 1; and base 1e4, n = 623, offset 311: ratio 3.8448."""
+    """docs/MATHEMATICS.md, section 6: n = 7, offset 1, angle 1; and base 1e4, n = 623, offset 311: ratio 3.8448."""
     point = ropegeo.margin_curve(one_plane("1", offset=1), [7]).points[0]
     bound = float(index_bound_as_printed(np.array([7.0]))[0])
     assert abs(float(point.margin) - 0.4597) <= 0.5e-4
@@ -182,7 +184,8 @@ def test_bounds_refuse(bound: object) -> None:
 def test_best_worst_and_at_by_definition(angle: str, n: int, offset: int, largest: int | None) -> None:
     offset = min(offset, n - 1, n if largest is None else largest)
     theta = oracles.ANGLES[angle]
-    point = ropegeo.margin_curve(one_plane(angle, offset), [n], max_offset=largest).points[0]
+    profile = replace(one_plane(angle, offset), max_offset=largest)
+    point = ropegeo.margin_curve(profile, [n]).points[0]
     with mpmath.workdps(40):
 
         def margin(s: int) -> mpmath.mpf:
@@ -246,17 +249,22 @@ def test_the_plane_is_the_only_one_that_counts() -> None:
 @pytest.mark.parametrize(
     ("lengths", "keywords", "message"),
     [
-        ([], {}, "lengths: give at least one"),
+        ([], {}, "give at least one length"),
         ([1], {}, "length 1 must be at least 2"),
         ([0], {}, "length 0 must be at least 2"),
-        ([3], {"offset": 3}, "offset 3 needs a length above it: length 3 is too short"),
-        ([9], {"offset": 3, "max_offset": 2}, r"offset 3 is outside the class of offsets 0\.\.2"),
+        ([3], {"target": 3}, "offset 3 needs a length above it; length 3 is too short"),
+        ([9], {"target": -2}, "target distance -2 must not be negative"),
         ([10**1000 + 1], {}, r"length is above 10\^1000"),
     ],
 )
-def test_refusals(lengths: list[int], keywords: dict[str, Any], message: str) -> None:
+def test_refusals(lengths: Any, keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        ropegeo.margin_curve(one_plane("1"), lengths, **keywords)
+        index_curve(replace(one_plane("1"), origin=keywords.get("target", 0)), lengths)
+
+
+def test_other_refusals() -> None:
+    with pytest.raises(InvalidInputError, match=r"offset 3 is outside the class of offsets 0\.\.2"):
+        index_curve(replace(one_plane("1", 3), max_offset=2), [9])
     with pytest.raises(InvalidInputError, match="reach 0 must be at least 1"):
         one_plane_staircase(read_angle("1"), 0)
     with pytest.raises(InvalidInputError, match=r"reach 11 lies outside 1\.\.10"):

@@ -77,7 +77,7 @@ def drawn(name: str) -> tuple[Figure, PlaneGeometry, DistanceLogits]:
     make, length, keys = HEADS[name]
     built = make()
     first = 10**15 - 32 if name == "a far target" else 0
-    geometry, logits = plane_geometry(built, keys=keys, integers=40), distance_logits(built, length, first=first)
+    geometry, logits = plane_geometry(built, keys=keys), distance_logits(built, length, first=first)
     return head_figure(geometry, logits, title=TITLE), geometry, logits
 
 
@@ -262,7 +262,7 @@ def test_the_ring_leaves_the_key_under_it_visible() -> None:
 def test_target_and_runner_up_are_marked() -> None:
     figure = drawn("index")[0]
     np.testing.assert_allclose(line(figure, "target"), [[3], [1]], atol=1e-15)
-    # cos(6) is the largest cosine of 1..13 and of 1..3; MATH.md section 3.
+    # cos(6) is the largest cosine of 1..13 and of 1..3; docs/MATHEMATICS.md, section 3.
     np.testing.assert_allclose(line(figure, "runner-up"), [[9], [np.cos(6)]], atol=1e-14)
     assert {"target d = 3", "runner-up d = 9", "margin"} <= set(legend_texts(figure))
 

@@ -1,4 +1,4 @@
-"""Softmax scales: the tables of MATH.md section 8, roots by mpmath, and every input of small retrieval classes."""
+"""Softmax scales: published tables (docs/MATHEMATICS.md, section 8), mpmath roots, every input of small classes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ropegeo.spectrum import RopeSpectrum
 
 Query = Literal["integer", "letter"]
 BETAS = [10.0, 1e2, 1e3, 1e4, 1e5, 1e6]
-# MATH.md section 8, theta = 10000^(-2/128): offset, query, n_max at each beta (None: no length).
+# docs/MATHEMATICS.md, section 8, theta = 10000^(-2/128): offset, query, n_max at each beta (None: no length).
 TABLE: list[tuple[int, Query, list[int | None]]] = [
     (0, "integer", [14, 29, 58, 312, 1589, 3178]),
     (3, "integer", [17, 32, 61, 315, 1592, 3181]),
@@ -125,11 +125,31 @@ def test_the_scale_grows_with_length(letters: int, n: int) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(InvalidInputError, match="the head ties at this length"):
+    with pytest.raises(InvalidInputError, match="the head ties at length"):
         ropegeo.index_softmax_scale(one_plane("2*pi/5"), 6, query="integer")
-    with pytest.raises(InvalidInputError, match="offset 9 must be below the length 9"):
+    with pytest.raises(InvalidInputError, match="offset 9 needs a length above it"):
         ropegeo.index_softmax_scale(one_plane("1", 9), 9, query="letter")
     with pytest.raises(UnsupportedError, match="up to length 1000000"):
         ropegeo.index_softmax_scale(one_plane("1"), 10**6 + 1, query="letter")
     with pytest.raises(InvalidInputError, match="is not positive at length 147"):
         ropegeo.retrieval_softmax_scale(one_plane_letters("0.0027", 8), 147)
+
+
+@pytest.mark.parametrize("n", [8, 24])
+def test_a_fixed_offset_keeps_its_own_letter(n: int) -> None:
+    """The worst input of a fixed offset holds the query's letter everywhere but at the target: right iff w > 3/4."""
+    offset = 3
+    profile = one_plane("10000^(-2/128)", offset)
+    scale = ropegeo.index_softmax_scale(profile, n, query="fixed")
+    spectrum = RopeSpectrum.from_angle("10000^(-2/128)")
+    tokens = ["a"] * n
+    tokens[n - 1 - offset] = "b"
+    for factor, answer in ((1.001, "b"), (0.999, "a")):
+        head = ropegeo.index_head(spectrum, offset=offset, beta=factor * scale, letters="ab")
+        assert ropegeo.run_layer(head, tokens, attention="softmax").tokens[-1] == answer
+    assert ropegeo.index_softmax_scale(profile, n, query="integer") < scale
+
+
+def test_an_unknown_query_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="query 'Letter' is unknown; use one of integer, letter, fixed"):
+        ropegeo.index_softmax_scale(one_plane("1"), 9, query="Letter")

@@ -30,7 +30,7 @@ from ropegeo.tasks import (
 
 NUMBER = "C B A 1 4 1 3 2 1"
 LETTER = "C2 B1 A3 FA EC DE HF GD IG"
-PREFIX_ONLY = [Bigram("a", 1), Bigram("b", "a"), Bigram("a", 2), Bigram("c", "b")]  # MATH.md section 2
+PREFIX_ONLY = [Bigram("a", 1), Bigram("b", "a"), Bigram("a", 2), Bigram("c", "b")]  # docs/MATHEMATICS.md, section 2
 
 # ---- oracles of the tests: whole relations and their closure instead of a walk ----
 
@@ -128,7 +128,7 @@ def test_index(row: list[str | int], image: list[str | int], inside: list[bool])
 
 
 def test_proper_by_prefix_is_not_preserved() -> None:
-    """The example of MATH.md section 2: proper, not globally, and its image is not proper."""
+    """The example of docs/MATHEMATICS.md, section 2: proper, not globally, and its image is not proper."""
     assert proper(PREFIX_ONLY)
     assert not globally_proper(PREFIX_ONLY)
     image = retrieval(PREFIX_ONLY)

@@ -49,7 +49,7 @@ def print_json(data: Any) -> None:
 
 def json_text(data: Any) -> str:
     """Indented JSON, rows of numbers on one line."""
-    return json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
 
 class Destinations:

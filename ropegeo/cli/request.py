@@ -94,7 +94,7 @@ def read_spectrum(options: RopeOptions) -> RopeSpectrum:
         if options.base is None or options.head_dim is None:
             raise InvalidInputError("--base and --head-dim go together: give both")
         return RopeSpectrum.from_base(
-            parse_decimal(options.base),
+            options.base,
             head_dim=options.head_dim,
             rotary_dim=options.rotary_dim,
             layout=layout or "half",

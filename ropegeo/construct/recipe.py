@@ -85,10 +85,10 @@ class Recipe:
             raise InvalidInputError(
                 f"offset {short(self.offset)} must not be negative: a causal head cannot look ahead"
             )
-        self._check_unused()
         self._check_vocabulary()
         if self.centre_length is not None and not 1 <= self.centre_length < 2**61:
             raise InvalidInputError(f"centre length {self.centre_length} must lie between 1 and 2**61")
+        self._check_unused()
         directions = np.ones(len(self.planes)) if self.directions is None else self.directions
         object.__setattr__(self, "directions", frozen(directions, np.complex128))
         if self.unit_directions.shape != (len(self.planes),) or not np.allclose(

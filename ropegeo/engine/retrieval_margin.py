@@ -60,13 +60,14 @@ def letter_curve(
         profile: of a built retrieval (or symbolic reflexive) head.
         lengths: n >= 2.
         target: distance of the answer for `margin`; the worst one if not given, 0 if queries look for themselves.
-        digits: significant digits to prove where a closed form holds.
+        digits: significant digits wanted where a closed form holds.
 
     Raises:
         InvalidInputError: a length below 2 or not above the target, or no active plane.
         UnsupportedError: no closed form and more than `MAX_COSINES` cosines.
 
-    Accuracy: closed form: `digits` digits proved. Definition: absolute error 4 * `LOGIT_ERROR`.
+    Accuracy: closed form: relative error below 10**-(digits + 3), so that `digits` digits are proved unless the value is
+    that near to a rounding tie. Definition: absolute error 4 * `LOGIT_ERROR`.
 
     Source: docs/MATHEMATICS.md, sections 3, 4 and 6.
     """
@@ -167,7 +168,8 @@ def _closed(profile: LetterProfile, n: int, target: int | None, digits: int) -> 
     while True:
         gaps = [pair.gap(bits) for pair in pairs]
         worst = least(gaps)
-        if worst.sign == 0 or (worst.proves(digits) and worst.proves(DOUBLE_DIGITS)):
+        # Relative width, not `proves`: a value such as 3/2 is a rounding tie that no precision settles.
+        if worst.sign == 0 or (worst.sign and (worst.high - worst.low) * 10 ** (digits + 3) < abs(worst.low)):
             break
         bits *= 2
     winner = min(range(len(pairs)), key=lambda index: gaps[index].low)

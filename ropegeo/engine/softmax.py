@@ -52,7 +52,7 @@ THRESHOLDS = {"integer": 1.0, "letter": 3.0, "fixed": 1 / 3}
 Query: TypeAlias = Literal["integer", "letter", "fixed"]
 
 
-def index_softmax_scale(profile: LogitProfile, length: int, *, query: Query) -> float:
+def index_softmax_scale(profile: LogitProfile, length: int, *, query: Query | str) -> float:
     """Least beta at which an index head's softmax decodes every valid input of a length.
 
     Args:

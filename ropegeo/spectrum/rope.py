@@ -301,10 +301,16 @@ def exact_number(name: str, value: Fraction | int | float | str) -> Fraction:
     Raises:
         InvalidInputError: NaN, infinite, or not a number.
     """
-    try:
-        exact = parse_decimal(value) if isinstance(value, str) else Fraction(value)
-    except (ValueError, OverflowError, TypeError) as error:
-        raise InvalidInputError(f"{name}: {str(value)[:40]!r} is not a finite number") from error
+    if isinstance(value, str):
+        try:
+            exact = parse_decimal(value)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{name}: {error}") from error
+    else:
+        try:
+            exact = Fraction(value)
+        except (ValueError, OverflowError, TypeError) as error:
+            raise InvalidInputError(f"{name} {str(value)[:40]} is not a finite number") from error
     if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > MAX_BITS:
         raise InvalidInputError(f"{name}: a number of more than {MAX_BITS} bits; write a shorter one")
     return exact
