@@ -1,7 +1,7 @@
 """README: the exact route to a one-plane margin against evaluating every displacement.
 
-Both compute the margin of the angle 10000^(-2/128) at the same reach, alternately in one process; the ratio of medians is
-printed as JSON, with the largest difference of the results. Also the time of the exact route at length 10^30.
+Both compute the margin of the angle 10000^(-2/128) at the same reach, alternately in one process; the ratio of medians
+is printed as JSON, with the largest difference of the results. Also the time of the exact route at length 10^30.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def write_atomically(contents: Sequence[tuple[Path, bytes]], *, force: bool) -> 
         raise InvalidInputError(f"output {str(path)!r} exists; choose another name or pass --force") from error
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise InvalidInputError(
-            f"output {str(path)!r} cannot be written ({getattr(error, 'strerror', None) or error}); choose another place"
+            f"output {str(path)!r} cannot be written ({getattr(error, 'strerror', None) or error}); choose another"
         ) from error
     finally:
         for temporary, _ in staged:

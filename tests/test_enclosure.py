@@ -118,7 +118,7 @@ def test_float_and_its_error(enclosure: Enclosure) -> None:
     ],
 )
 def test_malformed_data_is_refused(data: dict[str, object]) -> None:
-    with pytest.raises(FileFormatError, match="missing, malformed or contradictory|out of range"):
+    with pytest.raises(FileFormatError, match=r"missing, malformed or contradictory|out of range"):
         Enclosure.from_dict(data, "x")
 
 

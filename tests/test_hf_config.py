@@ -440,7 +440,7 @@ class TestLayout:
 
     def test_unknown_word(self) -> None:
         with pytest.raises(InvalidInputError, match="use one of interleaved, half"):
-            spectrum_from_config(WIDE, layout="neox")  # type: ignore[arg-type]
+            spectrum_from_config(WIDE, layout="neox")
 
     @pytest.mark.parametrize(("flag", "layout"), [(True, "interleaved"), (False, "half")])
     def test_flag_of_deepseek(self, flag: bool, layout: str) -> None:

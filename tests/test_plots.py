@@ -191,9 +191,7 @@ def test_every_axis_says_what_it_shows_in_which_unit() -> None:
         for axes in figure.axes:
             assert axes.get_title()
             for label in (axes.get_xlabel(), axes.get_ylabel()):
-                assert re.fullmatch(
-                    r"[a-z0-9− ]+ \((positions|units of beta|units of beta = 1|units of \|v\|)\)", label
-                )
+                assert re.fullmatch(r"[a-z0-9− ]+ \((positions|units of beta|natural units|units of \|v\|)\)", label)
             assert axes.get_xticks().size
             assert axes.get_yticks().size
     curves, heads = curve_drawn("ordinary").axes, drawn("index")[0].axes
@@ -264,13 +262,13 @@ def test_target_and_runner_up_are_marked() -> None:
     np.testing.assert_allclose(line(figure, "target"), [[3], [1]], atol=1e-15)
     # cos(6) is the largest cosine of 1..13 and of 1..3; docs/MATHEMATICS.md, section 3.
     np.testing.assert_allclose(line(figure, "runner-up"), [[9], [np.cos(6)]], atol=1e-14)
-    assert {"target d = 3", "runner-up d = 9", "margin"} <= set(legend_texts(figure))
+    assert {"target d = 3", "runner-up d = 9", "gap in this window"} <= set(legend_texts(figure))
 
 
 def test_a_tie_is_called_a_tie() -> None:
     texts = legend_texts(drawn("tie")[0])
     assert "as high: d = 8, 13" in texts
-    assert "margin" not in texts
+    assert "gap in this window" not in texts
 
 
 def test_a_target_out_of_sight_is_said() -> None:

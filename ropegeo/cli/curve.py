@@ -101,9 +101,7 @@ def _picture(request: HeadRequest, curve: MarginCurve, suffix: str) -> bytes:
             bounds["Dirichlet: 1 - cos(2π/(T+1))"] = dirichlet_bound(reach)
             bounds["Theorem 3.2 as printed: 2π²/n²"] = index_bound_as_printed(ns)
     planes = f"plane {recipe.planes[0]}" if len(recipe.planes) == 1 else f"{len(recipe.planes)} planes"
-    title = (
-        f"Margin of a {recipe.mode.replace('_', ' ')} head ({curve.margin_of}): {planes} of {recipe.spectrum.source}"
-    )
+    title = f"Margin, {recipe.mode.replace('_', ' ')} head ({curve.margin_of}): {planes} of {recipe.spectrum.source}"
     return figure_bytes(curve_figure(dense, curve, title=title, bounds=bounds), suffix)
 
 

@@ -144,8 +144,8 @@ def _check_resolution(tokens: Sequence[Bigram], head: BuiltHead) -> None:
         gap = 2 * math.sin(float(head.recipe.spectrum.inv_freq[0]) / 2) ** 2
         if gap < 10 * TIE_TOLERANCE:
             raise InvalidInputError(
-                f"solve: tokens with equal left letters but different right parts differ by 1 - cos(angle) = {gap:.1e}, "
-                "which float64 does not resolve; use a larger angle, or fewer tokens and letters"
+                f"solve: tokens with equal left letters but different right parts differ by 1 - cos(angle) = {gap:.1e},"
+                " which float64 does not resolve; use a larger angle, or fewer tokens and letters"
             )
 
 

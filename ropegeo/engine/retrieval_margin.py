@@ -66,8 +66,8 @@ def letter_curve(
         InvalidInputError: a length below 2 or not above the target, or no active plane.
         UnsupportedError: no closed form and more than `MAX_COSINES` cosines.
 
-    Accuracy: closed form: relative error below 10**-(digits + 3), so that `digits` digits are proved unless the value is
-    that near to a rounding tie. Definition: absolute error 4 * `LOGIT_ERROR`.
+    Accuracy: closed form: relative error below 10**-(digits + 3), so that `digits` digits are proved unless the value
+    is that near to a rounding tie. Definition: absolute error 4 * `LOGIT_ERROR`.
 
     Source: docs/MATHEMATICS.md, sections 3, 4 and 6.
     """
@@ -118,7 +118,7 @@ def letter_curve(
 
 
 def worst_sign(profile: LetterProfile, length: int) -> int | None:
-    """Sign of worst(n): exact where the closed form holds, else by definition; None where neither reaches or decides."""
+    """Sign of worst(n): exact in the closed form, else by definition; None where neither reaches or decides."""
     if has_closed_form(profile, length):
         return _closed(profile, length, 0 if profile.self_only else None, 1)[0].sign
     if len(profile.active_planes) * profile.letters * length > MAX_BEST_COSINES:

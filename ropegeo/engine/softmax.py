@@ -165,5 +165,5 @@ def _root(log_sum: Callable[[float], float]) -> float:
 def _check_size(length: int, letters: int) -> None:
     if length * letters > MAX_TERMS:
         raise UnsupportedError(
-            f"softmax scale: the sum is evaluated for up to {MAX_TERMS} positions times letters, not {length} x {letters}"
+            f"softmax scale: a sum has up to {MAX_TERMS} terms, positions times letters; {length} x {letters} is more"
         )

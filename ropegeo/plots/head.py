@@ -144,7 +144,7 @@ def _place_labels(axes: Axes, coarser: Iterator[list[CircleLabel]]) -> None:
 
 
 def _draw_logits(axes: Axes, logits: DistanceLogits) -> None:
-    axes.set(ylabel="logit (units of beta = 1)")
+    axes.set(ylabel="logit (natural units)")
     # Distances with many digits are shown from the target: their texts would be too wide, and as doubles they collapse.
     base = logits.target if logits.target is not None and logits.target >= LARGE else 0
     axes.set_xlabel("distance d − target (positions)" if base else "distance d (positions)")
@@ -192,7 +192,7 @@ def _mark_target(axes: Axes, d: IntArray, match: FloatArray, target: int | None,
         shown = ("at " if large else "d = ") + shown + (", …" if second.size > 2 else "")
         rank = "runner-up" if strongest < match[at] else "as high:"
         if strongest < match[at]:
-            axes.axhspan(strongest, match[at], color=COLOURS["gap"], alpha=0.3, linewidth=0, label="margin")
+            axes.axhspan(strongest, match[at], color=COLOURS["gap"], alpha=0.3, linewidth=0, label="gap in this window")
         axes.plot(
             second, np.full(second.size, strongest), "D", color=COLOURS["rival"], markersize=7, fillstyle="none",
             markeredgewidth=1.8, label=f"{rank} {shown}", gid="runner-up", zorder=4, clip_on=False,
