@@ -64,7 +64,7 @@ def test_biases_are_rotated() -> None:
     ):
         for distance, value in enumerate(right):
             for got in (biased.logit(one, distance, one, 0), score_at(biased.profile(one, one), distance)):
-                # Nine decimals are given; the tolerance of public-cases.md is 1e-9 relative.
+                # Nine decimals are given; the tolerance of those cases is 1e-9 relative.
                 assert abs(got - value) <= max(0.5e-9, 1e-9 * abs(value))
     # The bias-only term is 100 sin(distance): a pattern that needs no content.
     nothing = head.profile(np.zeros(1), np.zeros(1)).logit(np.arange(50))

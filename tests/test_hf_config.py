@@ -1,6 +1,6 @@
 """Which spectrum a config.json describes, and what is refused.
 
-Numbers come from the project's list of public cases (case numbers in comments) or from plain Python here.
+Numbers come from the public cases of tests/CASES.md (numbers in comments) or from plain Python here.
 """
 
 import math

@@ -30,7 +30,7 @@ MAX = 2**62 - 1
 
 
 def near(value: float, right: float) -> bool:
-    """Equal to the digits given, at most 1e-9 relative: the tolerance of public-cases.md."""
+    """Equal to the digits given, at most 1e-9 relative: the tolerance of those cases."""
     return abs(value - right) <= 1e-9 * abs(right)
 
 
