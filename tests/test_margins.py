@@ -373,3 +373,20 @@ def test_malformed_curves_are_refused(change: dict[str, Any], row: dict[str, Any
     data = {**GOOD, "rows": [{**GOOD["rows"][0], **row}], **change}
     with pytest.raises(FileFormatError):
         ropegeo.MarginCurve.from_dict(data)
+
+
+@pytest.mark.parametrize("n", [2, 3, 10**9, 10**20])
+def test_retrieval_far_out_costs_nothing(n: int) -> None:
+    """The closed form takes no step per position: a plane slow enough is certified at any length."""
+    point = ropegeo.margin_curve(one_plane_letters("1e-30", 8), [n]).points[0]
+    assert point.method == "closed_form"
+    with mpmath.workdps(60):
+        theta, omega = mpmath.mpf(10) ** -30, mpmath.pi / 4
+        right = min(
+            mpmath.cos((n - 2) * theta) - mpmath.cos(omega - (n - 1) * theta),
+            mpmath.cos((n - 1) * theta) - mpmath.cos(omega - (n - 2) * theta),
+        )
+        assert mp_fraction(point.worst.low) <= right <= mp_fraction(point.worst.high)
+        failing = first_failing_length(one_plane_letters("1e-30", 8))
+        assert failing is not None
+        assert (2 * (failing - 1) - 3) * theta < omega <= (2 * failing - 3) * theta

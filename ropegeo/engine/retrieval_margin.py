@@ -155,7 +155,7 @@ def _closed(profile: LetterProfile, n: int, target: int | None, digits: int) -> 
     angle = folded_angle(profile)
     omega = 2 * ClosedForm.pi() * profile.code_turn
     c = profile.centre
-    targets = sorted({0, 1, n - 2, n - 1} & set(range(n))) if target is None else [target]
+    targets = sorted({d for d in (0, 1, n - 2, n - 1) if d >= 0}) if target is None else [target]
     pairs = [
         _Pair(match=angle * (D - c), rival=omega * shift + angle * (d - c), displacement=d - D)
         for D in map(Fraction, targets)
