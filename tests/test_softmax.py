@@ -42,16 +42,18 @@ def test_table_of_section_8(offset: int, query: Query, beta: float, n_max: int |
     assert ropegeo.index_softmax_scale(profile, n_max + 1, query=query) > beta
 
 
-@given(st.integers(3, 25), st.integers(0, 24), st.sampled_from(["integer", "letter"]), st.sampled_from([1.0, 7.5]))
+@given(
+    st.integers(3, 25), st.integers(0, 24), st.sampled_from(["integer", "letter", "fixed"]), st.sampled_from([1.0, 7.5])
+)
 @settings(max_examples=30)
 def test_index_scale_is_the_root(n: int, offset: int, query: Query, beta: float) -> None:
-    """S(beta) = sum of exp(-beta gap) equals 1 or 3; two planes; in logit units whatever the head's own beta."""
-    offset = min(offset, n - 1)
+    """S(beta) = sum of exp(-beta gap) equals 1, 3 or 1/3; two planes; in logit units whatever the head's own beta."""
+    offset = 0 if query == "letter" else min(offset, n - 1)  # a letter query looks at itself
     thetas = [oracles.rope_angle(10000, k, 4) for k in range(2)]
     spectrum = RopeSpectrum.from_base(10000, head_dim=4)
     profile = LogitProfile(spectrum=spectrum, coefficients=beta * np.array([0.75, 0.25], np.complex128), origin=offset)
     scale = ropegeo.index_softmax_scale(profile, n, query=query)
-    limit = 1 if query == "integer" else 3
+    limit = {"integer": mpmath.mpf(1), "letter": mpmath.mpf(3), "fixed": mpmath.mpf(1) / 3}[query]
     with mpmath.workdps(40):
         gaps = [oracles.planes_gap(thetas, [0.75, 0.25], t) for t in oracles.window(offset, n)]
 
@@ -150,6 +152,8 @@ def test_a_fixed_offset_keeps_its_own_letter(n: int) -> None:
         head = ropegeo.index_head(spectrum, offset=offset, beta=factor * scale, letters="ab")
         assert ropegeo.run_layer(head, tokens, attention="softmax").tokens[-1] == answer
     assert ropegeo.index_softmax_scale(profile, n, query="integer") < scale
+    with pytest.raises(InvalidInputError, match="a letter query has offset 0, this profile 3"):
+        ropegeo.index_softmax_scale(profile, n, query="letter")
 
 
 def test_an_unknown_query_is_refused() -> None:

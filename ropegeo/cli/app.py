@@ -93,7 +93,12 @@ def solve(
 ) -> None:
     """Solve a number or letter task with a stack of hand-built heads, and show every layer.
 
+    Number: letters, and integers that point that many tokens back. Letter: pairs such as FA, which look for a token
+    that starts with A; a pair that ends in an integer, such as C2, is an answer.
+
     Example: ropegeo solve --task number "C B A 1 4 1 3 2 1"
+
+    Example: ropegeo solve --task letter "C2 B1 A3 FA EC DE HF GD IG"
     """
     apply_threads(output)
     from ropegeo.cli.solve import run

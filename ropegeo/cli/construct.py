@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Group
 
 from ropegeo._version import __version__
-from ropegeo.cli.curve import curve_table
+from ropegeo.cli.curve import curve_table, head_title
 from ropegeo.cli.output import Destinations, busy, console, number_text, print_json, suffix_of, table
 from ropegeo.cli.request import HeadRequest, head_curve, read_head
 from ropegeo.construct.built import BuiltHead, index_profile, letter_profile
@@ -31,13 +31,6 @@ SHOWN_COLUMNS = 8
 SHOWN_DISTANCES = 11
 DRAWN_DISTANCES = 64
 MAX_SHOWN_OFFSET = 1 << 60
-MODE_TITLES = {
-    "index": "Index head, fixed offset",
-    "token_index": "Index head, the query token says the offset",
-    "retrieval": "Retrieval head",
-    "reflexive": "Reflexive head, positional",
-    "symbolic_reflexive": "Reflexive head, symbolic",
-}
 
 
 def run(head: HeadOptions, rope: RopeOptions, lengths: LengthOptions, output: OutputOptions, plot: PlotOptions) -> None:
@@ -69,7 +62,7 @@ def _picture(request: HeadRequest, suffix: str) -> bytes:
     first = max(0, offset - DRAWN_DISTANCES // 2)
     count = min(max(SHOWN_DISTANCES, 2 * offset + 8), DRAWN_DISTANCES)
     logits = distance_logits(built, count, first=first, offset=offset)
-    return figure_bytes(head_figure(plane_geometry(built, offset=offset), logits, title=_title(built)), suffix)
+    return figure_bytes(head_figure(plane_geometry(built, offset=offset), logits, title=head_title(built)), suffix)
 
 
 def _offset(request: HeadRequest) -> int:
@@ -88,13 +81,6 @@ def _shown_logits(request: HeadRequest) -> DistanceLogits:
     offset = _offset(request)
     first = 0 if offset < SHOWN_DISTANCES else offset - SHOWN_DISTANCES // 2
     return distance_logits(request.built, SHOWN_DISTANCES, first=first, offset=offset)
-
-
-def _title(built: BuiltHead) -> str:
-    recipe = built.recipe
-    planes = f"plane {recipe.planes[0]}" if len(recipe.planes) == 1 else f"{len(recipe.planes)} planes"
-    aim = f", offset {recipe.offset}" if recipe.mode == "index" else ""
-    return f"{MODE_TITLES[recipe.mode]}{aim}: {planes} of {recipe.spectrum.source}"
 
 
 def _planes_data(built: BuiltHead) -> list[dict[str, Any]]:
@@ -172,7 +158,7 @@ def _json(request: HeadRequest, curve: MarginCurve, digits: int) -> dict[str, An
 def _show(request: HeadRequest, curve: MarginCurve, written: list[str]) -> None:
     out, built = console(), request.built
     recipe = built.recipe
-    out.print(_title(built), style="bold")
+    out.print(head_title(built), style="bold")
     out.print(
         f"head_dim {recipe.spectrum.head_dim}, rotary_dim {recipe.spectrum.rotary_dim}, layout "
         f"{recipe.spectrum.layout}, beta {recipe.beta:g}, scale {built.head.logit_scale:.6g}; planes count from 0 "

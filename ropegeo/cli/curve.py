@@ -12,6 +12,7 @@ from rich.console import Group
 from ropegeo._version import __version__
 from ropegeo.cli.output import Destinations, busy, console, json_text, print_json, suffix_of, table
 from ropegeo.cli.request import HeadRequest, head_curve, read_head, read_integer, read_lengths
+from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.files import load_head
 from ropegeo.construct.recipe import LETTER_MODES
 from ropegeo.engine.margin import MarginCurve, MarginPoint
@@ -60,6 +61,7 @@ def run(
         print_json(data)
         return
     out = console()
+    out.print(head_title(request.built), style="bold")
     out.print(curve_table(curve))
     out.print(f"margin of {curve.margin_of}; best and worst over {curve.inputs}; unit: beta", style="italic")
     for path in written:
@@ -103,6 +105,24 @@ def _picture(request: HeadRequest, curve: MarginCurve, suffix: str) -> bytes:
     planes = f"plane {recipe.planes[0]}" if len(recipe.planes) == 1 else f"{len(recipe.planes)} planes"
     title = f"Margin, {recipe.mode.replace('_', ' ')} head ({curve.margin_of}): {planes} of {recipe.spectrum.source}"
     return figure_bytes(curve_figure(dense, curve, title=title, bounds=bounds), suffix)
+
+
+MODE_TITLES = {
+    "index": "Index head, fixed offset",
+    "token_index": "Index head, the query token says the offset",
+    "retrieval": "Retrieval head",
+    "reflexive": "Reflexive head, positional",
+    "symbolic_reflexive": "Reflexive head, symbolic",
+}
+
+
+def head_title(built: BuiltHead) -> str:
+    """One line that says which head it is."""
+    recipe = built.recipe
+    planes = f"plane {recipe.planes[0]}" if len(recipe.planes) == 1 else f"{len(recipe.planes)} planes"
+    aim = f", offset {short(recipe.offset)}" if recipe.mode == "index" else ""
+    aim += f", centred on length {short(recipe.centre_length)}" if recipe.centre_length is not None else ""
+    return f"{MODE_TITLES[recipe.mode]}{aim}: {planes} of {recipe.spectrum.source}"
 
 
 def curve_table(curve: MarginCurve) -> Group:

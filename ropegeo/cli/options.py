@@ -112,7 +112,14 @@ class OutputOptions:
     """Where results go."""
 
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)] = False
-    output: Annotated[str | None, typer.Option(help="Write to this file.", rich_help_panel=OUTPUT)] = None
+    output: Annotated[
+        str | None,
+        typer.Option(
+            help="Write to this file; the suffix says what: construct .safetensors, curve and spectrum .csv or .json, "
+            "solve .json.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.", rich_help_panel=OUTPUT)] = False
     threads: Annotated[
         int | None,

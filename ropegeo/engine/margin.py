@@ -181,7 +181,7 @@ def check_lengths(call: str, lengths: Sequence[int]) -> tuple[int, ...]:
     try:
         checked = tuple(index(length) for length in lengths)
     except TypeError as error:
-        raise InvalidInputError(f"{call}: lengths must be integers ({error})") from error
+        raise InvalidInputError(f"{call}: lengths must be a sequence of integers ({error})") from error
     if not checked:
         raise InvalidInputError(f"{call}: give at least one length")
     for length in checked:

@@ -15,7 +15,7 @@ from ropegeo.heads import LetterProfile, LogitProfile
 
 
 def margin_curve(
-    profile: LogitProfile | LetterProfile,
+    profile: LogitProfile | LetterProfile | object,
     lengths: Sequence[int],
     *,
     target: int | None = None,
@@ -45,6 +45,10 @@ def margin_curve(
         >>> [point.margin.digits(6) for point in curve.points]
         ['1.81736e-9', '7.11866e-60']
     """
+    if not isinstance(profile, LogitProfile | LetterProfile):
+        raise InvalidInputError(
+            f"margin_curve: needs a profile, not a {type(profile).__name__}; use .profile, or Head.profile(query, key)"
+        )
     if isinstance(profile, LetterProfile):
         return letter_curve(profile, lengths, target=target, digits=digits)
     if profile.is_peaked:

@@ -76,6 +76,11 @@ def index_softmax_scale(profile: LogitProfile, length: int, *, query: Query | st
         raise InvalidInputError(f"index_softmax_scale: query {query!r} is unknown; use one of {', '.join(THRESHOLDS)}")
     (n,) = check_lengths("index_softmax_scale", [length])
     offset = check_target("index_softmax_scale", profile.origin, [n])
+    if query == "letter" and offset > 0:
+        raise InvalidInputError(
+            f"index_softmax_scale: a letter query has offset 0, this profile {offset}; for a head of fixed offset use "
+            "query='fixed'"
+        )
     _check_size(n, 1)
     period = common_period(profile)
     if period is not None and period <= max(offset, n - 1 - offset):
