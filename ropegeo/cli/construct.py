@@ -12,7 +12,7 @@ from ropegeo._version import __version__
 from ropegeo.cli.curve import curve_table, head_title
 from ropegeo.cli.output import Destinations, busy, console, number_text, print_json, suffix_of, table
 from ropegeo.cli.request import HeadRequest, head_curve, read_head
-from ropegeo.construct.built import BuiltHead, index_profile, letter_profile
+from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.files import head_bytes, head_matrices
 from ropegeo.construct.geometry import DistanceLogits, distance_logits, plane_geometry
 from ropegeo.construct.recipe import LETTER_MODES
@@ -20,6 +20,7 @@ from ropegeo.engine.margin import MarginCurve
 from ropegeo.engine.trust import first_failing_length, rounding_lengths, tie_length
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact import safe_integer
+from ropegeo.heads import LetterProfile
 
 if TYPE_CHECKING:
     from ropegeo._arrays import FloatArray
@@ -99,10 +100,10 @@ def _planes_data(built: BuiltHead) -> list[dict[str, Any]]:
 
 def _trust(request: HeadRequest) -> dict[str, Any]:
     built = request.built
-    if built.recipe.mode in LETTER_MODES:
-        failing = first_failing_length(letter_profile(built.recipe))
+    if isinstance(built.profile, LetterProfile):
+        failing = first_failing_length(built.profile)
         return {"first_failing_length": _optional(failing)}
-    profile = replace(index_profile(built.recipe), origin=_offset(request))
+    profile = replace(built.profile, origin=_offset(request))
     return {
         "tie_length": _optional(tie_length(profile)),
         "margin_below_rounding_step": [

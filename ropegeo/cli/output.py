@@ -43,12 +43,12 @@ def table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequenc
 
 
 def print_json(data: Any) -> None:
-    """JSON on standard output; refuses NaN and infinity, which JSON does not have."""
+    """JSON on standard output."""
     sys.stdout.write(json_text(data))
 
 
 def json_text(data: Any) -> str:
-    """Indented JSON, rows of numbers on one line."""
+    """Indented JSON; refuses NaN and infinity, which JSON does not have."""
     return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
 

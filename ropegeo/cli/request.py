@@ -12,7 +12,7 @@ from ropegeo.cli.options import HeadOptions, LengthOptions, RopeOptions
 from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.files import build
 from ropegeo.construct.index import DEFAULT_LETTERS
-from ropegeo.construct.recipe import LETTER_MODES, Mode, Recipe, letter_names
+from ropegeo.construct.recipe import LETTER_MODES, MAX_TOKENS, Mode, Recipe, letter_names
 from ropegeo.engine.margin import MAX_LENGTH, MarginCurve
 from ropegeo.engine.planes import best_index_plane, best_letter_plane
 from ropegeo.engine.routes import margin_curve
@@ -222,8 +222,8 @@ def _letters(head: HeadOptions) -> tuple[str, ...]:
 
 
 def _integers(count: int | None) -> tuple[int, ...]:
-    if count is None or not 1 <= count <= 4096:
-        raise InvalidInputError(f"--integers {count} must lie between 1 and 4096")
+    if count is None or not 1 <= count <= MAX_TOKENS:
+        raise InvalidInputError(f"--integers {count} must lie between 1 and {MAX_TOKENS}")
     return tuple(range(1, count + 1))
 
 

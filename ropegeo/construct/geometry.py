@@ -13,7 +13,7 @@ from jaxtyping import Complex, Float, Int
 from ropegeo._arrays import ComplexArray, FloatArray, IntArray, frozen
 from ropegeo.construct.built import BuiltHead, index_profile, letter_profile
 from ropegeo.construct.recipe import LETTER_MODES
-from ropegeo.construct.retrieval import centre_phases, letter_code
+from ropegeo.construct.retrieval import letter_code
 
 MAX_LETTERS = 40
 MAX_INTEGERS = 9
@@ -81,7 +81,7 @@ def plane_geometry(built: BuiltHead, *, keys: int = 12, offset: int | None = Non
         shown = recipe.letters[:MAX_LETTERS]
         codes = np.stack([letter_code(recipe, phi) for phi in range(1, len(shown) + 1)])[:, plane]
         codes = codes / np.abs(codes)
-        turned = np.exp(-1j * np.broadcast_to(centre_phases(recipe), (recipe.spectrum.planes,))[plane])
+        turned = np.exp(-1j * recipe.spectrum.phases_at(recipe.centre)[plane])
         return PlaneGeometry(
             plane=plane,
             angle=angle,

@@ -34,7 +34,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ropegeo._arrays import ComplexArray, FloatArray
+from ropegeo._arrays import ComplexArray
 from ropegeo.construct.built import BuiltHead, one_hot
 from ropegeo.construct.recipe import Recipe
 from ropegeo.heads import Head
@@ -96,7 +96,7 @@ def build_retrieval(recipe: Recipe) -> BuiltHead:
         tokens = tuple(Bigram(left, right) for left in recipe.letters for right in rights)
     number = {letter: phi for phi, letter in enumerate(recipe.letters, start=1)}
     keys = np.stack([letter_code(recipe, number[token.left]) for token in tokens])
-    centring = np.exp(-1j * centre_phases(recipe))
+    centring = np.exp(-1j * recipe.spectrum.phases_at(recipe.centre))
     queries = np.stack(
         [
             letter_code(recipe, number[token.right]) * centring
@@ -127,14 +127,3 @@ def letter_code(recipe: Recipe, phi: int) -> ComplexArray:
     """rho(omega)^(-phi) v, one complex number per plane."""
     code: ComplexArray = recipe.vector() * np.exp(-2j * np.pi * (phi % len(recipe.letters)) / len(recipe.letters))
     return code
-
-
-def centre_phases(recipe: Recipe) -> FloatArray | float:
-    """c * theta_k in every plane, from exact turns; 0 for a head that is not centred."""
-    if recipe.centre_length is None:
-        return 0.0
-    # c = (n0 - 1)/2: half of an exact phase would lose whole turns, so the angle is halved instead.
-    phases: FloatArray = RopeSpectrum(
-        angles=tuple(angle / 2 for angle in recipe.spectrum.angles), head_dim=recipe.spectrum.head_dim
-    ).phases_at(recipe.centre_length - 1)
-    return phases

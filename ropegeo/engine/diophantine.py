@@ -72,9 +72,7 @@ class OnePlaneStaircase:
         Raises:
             InvalidInputError: a reach below 1 or beyond the staircase.
         """
-        if not 1 <= reach <= self.reach:
-            raise InvalidInputError(f"staircase: reach {short(reach)} lies outside 1..{short(self.reach)}")
-        return bisect_right(self.steps, reach) - 1
+        return last_step(self.steps, reach, complete_to=self.reach)
 
     def margin(self, index: int, digits: int = 17) -> Enclosure:
         """The margin from step `index` on, in units of beta.
@@ -112,6 +110,17 @@ class OnePlaneStaircase:
         turn = (self.angle / (2 * ClosedForm.pi())).ball(extra)
         with balls.precision(extra):
             return abs(denominator * (turn - _whole_turns(self.angle)) - numerator)
+
+
+def last_step(steps: tuple[int, ...], reach: int, *, complete_to: int) -> int:
+    """Index of the last step at or before a reach.
+
+    Raises:
+        InvalidInputError: a reach below 1 or beyond where the steps are complete.
+    """
+    if not 1 <= reach <= complete_to:
+        raise InvalidInputError(f"staircase: reach {short(reach)} lies outside 1..{short(complete_to)}")
+    return bisect_right(steps, reach) - 1
 
 
 def one_plane_staircase(angle: ClosedForm, reach: int) -> OnePlaneStaircase:

@@ -19,7 +19,7 @@ from math import lcm
 
 import numpy as np
 
-from ropegeo.engine.diophantine import OnePlaneStaircase, one_plane_staircase
+from ropegeo.engine.diophantine import OnePlaneStaircase, last_step, one_plane_staircase
 from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_target
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import Enclosure, short
@@ -55,9 +55,7 @@ class SampledStaircase:
         Raises:
             InvalidInputError: a reach below 1 or beyond the staircase.
         """
-        if not 1 <= reach <= self.reach:
-            raise InvalidInputError(f"staircase: reach {short(reach)} lies outside 1..{short(self.reach)}")
-        return int(np.searchsorted(self.steps, reach, side="right")) - 1
+        return last_step(self.steps, reach, complete_to=self.reach)
 
     def margin(self, index: int, digits: int = DOUBLE_DIGITS) -> Enclosure:  # noqa: ARG002 - as OnePlaneStaircase
         """The margin from step `index` on, in units of beta; `digits` beyond what the error proves are not given."""

@@ -12,7 +12,7 @@ from jaxtyping import Complex, Float, Inexact, Int
 from ropegeo._arrays import ComplexArray, FloatArray, IntArray, frozen
 from ropegeo.errors import InvalidInputError
 from ropegeo.spectrum import RopeSpectrum
-from ropegeo.spectrum.phases import MAX_DISPLACEMENT, turn_of
+from ropegeo.spectrum.phases import MAX_DISPLACEMENT
 
 LOGIT_ERROR = 1e-14
 """Bound on the absolute error of a computed logit or gap, per unit of the profile's weight. With u = 2**-53:
@@ -166,8 +166,7 @@ class LetterProfile:
 
     @cached_property
     def _centre_phases(self) -> FloatArray:
-        numerator, denominator = self.centre.numerator, self.centre.denominator
-        return np.array([2 * np.pi * turn_of(angle / denominator, numerator) for angle in self.spectrum.angles])
+        return self.spectrum.phases_at(self.centre)
 
     def logit(self, shift: int, distances: Int[IntArray, "*shape"]) -> Float[FloatArray, "*shape"]:
         """The logit of a key whose letter is `shift` after the one looked for, at each distance, in logit units.

@@ -62,11 +62,10 @@ def turns(
 
     Accuracy: within `TURN_ERROR` of a turn.
     """
-    if not np.issubdtype(np.asarray(displacements).dtype, np.integer):
-        raise InvalidInputError(
-            "phases: positions and displacements are integers; got " + str(np.asarray(displacements).dtype)
-        )
-    t = np.asarray(displacements, dtype=np.int64)
+    given = np.asarray(displacements)
+    if not np.issubdtype(given.dtype, np.integer):
+        raise InvalidInputError(f"phases: positions and displacements are integers; got {given.dtype}")
+    t = given.astype(np.int64)
     if t.size and (t.max() >= MAX_DISPLACEMENT or t.min() <= -MAX_DISPLACEMENT):
         raise InvalidInputError("phases: displacements must lie strictly between -2**62 and 2**62")
     size = np.abs(t).astype(np.uint64)[..., None]

@@ -183,11 +183,13 @@ class RopeSpectrum:
         """
         return 2 * np.pi * turns(self.words, displacements)
 
-    def phases_at(self, displacement: int) -> Float[FloatArray, " planes"]:
-        """As `phases`, for one displacement of any size."""
-        if abs(displacement) < MAX_DISPLACEMENT:
-            return self.phases(np.array(displacement))
-        return np.array([2 * np.pi * turn_of(angle, displacement) for angle in self.angles])
+    def phases_at(self, displacement: int | Fraction) -> Float[FloatArray, " planes"]:
+        """As `phases`, for one displacement of any size; also a fraction, such as a half-integer centre."""
+        exact = Fraction(displacement)
+        if exact.denominator == 1 and abs(exact) < MAX_DISPLACEMENT:
+            return self.phases(np.array(exact.numerator))
+        # Part of an exact phase would lose whole turns, so the angle is divided instead.
+        return np.array([2 * np.pi * turn_of(angle / exact.denominator, exact.numerator) for angle in self.angles])
 
     def to_planes(self, vectors: Float[FloatArray, "*batch head_dim"]) -> Complex[ComplexArray, "*batch planes"]:
         """The rotated coordinates as one complex number per plane, in plane order."""
