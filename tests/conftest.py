@@ -11,8 +11,16 @@ from jaxtyping import install_import_hook
 
 # Before anything of ropegeo is imported: jaxtyping and beartype check every call of the rooms that carry arrays.
 # Not `exact`, `tasks` and `cli`, which hold none: their tests hand over wrong types on purpose.
+# Nor compiled kernels (`kernels.py`, `*_kernels.py`): a wrapped function does not compile.
 ROOMS = ("asymptotics", "construct", "engine", "heads", "plots", "spectrum")
-install_import_hook([f"ropegeo.{room}" for room in ROOMS], "typecheck.typechecker")
+PACKAGE = Path(__file__).parents[1] / "ropegeo"
+CHECKED = [
+    f"ropegeo.{room}.{path.stem}"
+    for room in ROOMS
+    for path in (PACKAGE / room).glob("*.py")
+    if not path.stem.endswith("kernels") and path.stem != "__init__"
+]
+install_import_hook(CHECKED, "typecheck.typechecker")
 
 SHARED = Path(__file__).parents[2] / "shared"
 

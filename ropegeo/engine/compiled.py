@@ -37,8 +37,8 @@ def compiled(function: Kernel) -> Kernel:
         return cast(Kernel, numba.njit(nogil=True)(function))
 
 
-_clock = event.TimingListener()
-event.register("numba:compile", _clock)
+_clock = event.TimingListener()  # type: ignore[no-untyped-call]
+event.register("numba:compile", _clock)  # type: ignore[no-untyped-call]
 
 
 def compile_seconds() -> float:

@@ -25,6 +25,11 @@ SCHEMA = "ropegeo.margin_curve/1"
 MAX_LENGTH = 10**1000
 
 
+def status_of(margin: Enclosure) -> str:
+    """`wins`, `tie` (exactly 0), `fails`, or `undecided` where the error is larger than the margin."""
+    return {1: "wins", 0: "tie", -1: "fails", None: "undecided"}[margin.sign]
+
+
 @dataclass(frozen=True, kw_only=True)
 class MarginPoint:
     """The margin at one length.
@@ -48,7 +53,7 @@ class MarginPoint:
     @property
     def status(self) -> str:
         """`wins`, `tie` (exactly 0), `fails`, or `undecided` where the error is larger than the margin."""
-        return {1: "wins", 0: "tie", -1: "fails", None: "undecided"}[self.margin.sign]
+        return status_of(self.margin)
 
     def to_dict(self, digits: int = DOUBLE_DIGITS) -> dict[str, Any]:
         """JSON-ready form; integers above 2**53 are texts, so that no reader rounds them."""

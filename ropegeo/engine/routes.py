@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ropegeo.engine.index_margin import index_curve, profile_curve, staircase
+from ropegeo.engine.index_margin import index_curve
 from ropegeo.engine.margin import MarginCurve
+from ropegeo.engine.profile_margin import profile_curve
 from ropegeo.engine.retrieval_margin import letter_curve
+from ropegeo.engine.staircase import staircase
 from ropegeo.engine.trust import first_failing_length
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact.enclosure import DOUBLE_DIGITS

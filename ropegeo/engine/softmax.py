@@ -38,9 +38,9 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from ropegeo._arrays import FloatArray
-from ropegeo.engine.index_margin import common_period
 from ropegeo.engine.margin import check_lengths, check_target
 from ropegeo.engine.retrieval_margin import letter_curve
+from ropegeo.engine.staircase import common_period
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.heads import LetterProfile, LogitProfile
 

@@ -1,22 +1,23 @@
 r"""One pass over every displacement of a range: logits as matrix products, exact phases, bounded memory.
 
-Angle addition. Cut the displacements into rows of 2*H consecutive ones and let S be a row's centre, half-way between two
-integers. With z_k = c_k exp(i theta_k S) and h = 1/2, 3/2, .., H - 1/2,
+Angle addition. Cut the displacements into rows of 2*H consecutive ones and let S be a row's centre, half-way between
+two integers. With z_k = c_k exp(i theta_k S) and h = 1/2, 3/2, .., H - 1/2,
 
     Re sum_k c_k exp(i theta_k (S +- h)) = P -+ Q,
     P = sum_k Re z_k cos(theta_k h),   Q = sum_k Im z_k sin(theta_k h).
 
 So a block of R rows is two products (R x K)(K x H) with tables of cosines and sines that never change, 2 flops a plane
-and distance: half of what the plain product (R x 2K)(2K x 2H) takes, because +h and -h share both P and Q. BLAS does the
-products; compiled scans read P and Q while they are in the cache. The z_k of a block's rows come from those of its first
-row by one complex product each, and those from exact 128-bit turns, so no error grows with the distance.
+and distance: half of what the plain product (R x 2K)(2K x 2H) takes, because +h and -h share both P and Q. BLAS does
+the products; compiled scans read P and Q while they are in the cache. The z_k of a block's rows come from those of
+its first row by one complex product each, and those from exact 128-bit turns, so no error grows with the distance.
 
-Error, with u = 2**-53 and W = sum |c_k|: z_k carries two exact phases (12.6u each, see `heads/profile.py`), their cosines
-and sines (2u each) and two complex products (3u each): 36u |c_k|. A table entry: 14.6u. |Re z cos| + |Im z sin| <= |z|, so
-a sum of K products and the last addition add at most (K + 2)u W. Together below (K + 64)u W: `sweep_error`.
+Error, with u = 2**-53 and W = sum |c_k|: z_k carries two phases (12.6u each, see `heads/profile.py`), their cosines
+and sines (2u each), two complex products (3u each): 36u |c_k|. A table entry: 14.6u. |Re z cos| + |Im z sin| <=
+|z|, so a sum of K products and the last addition add at most (K + 2)u W. Together below (K + 64)u W: `sweep_error`.
 
-Work is shared out in tasks of consecutive blocks (`threads.py`). Running maxima are seeded with what earlier tasks found,
-so that a task keeps few candidates; they are merged in order, hence the result depends on no number of threads.
+Work is shared out in tasks of consecutive blocks (`threads.py`). Running maxima are seeded with what earlier tasks
+found, so that a task keeps few candidates; they are merged in order, hence the result depends on no number of
+threads.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from ropegeo.spectrum.phases import MAX_DISPLACEMENT, turns
 
 ROWS = 512
 HALF = 128
-"""Rows and half their length: P and Q take 0.5 MiB each, which stays in a core's second-level cache; measured fastest."""
+"""Rows and half their length: P and Q take 0.5 MiB each, which stays in a core's second-level cache; measured
+fastest."""
 BLOCKS = 32
 """Blocks of a task: some 4 million displacements, 10 ms of work, so that Ctrl-C and progress are prompt."""
 CAPACITY = 4096
@@ -143,7 +145,8 @@ class Sweep:
 
         for _ in in_order(work, self._tasks(low, high), threads=self._count):
             pass
-        return out + np.array([profile.constant for profile in self.profiles])[:, None]
+        out += np.array([profile.constant for profile in self.profiles])[:, None]
+        return out
 
     def records(
         self,

@@ -1,9 +1,9 @@
 """One pool of threads for the engine: Python threads that run compiled code without the interpreter's lock.
 
 A chunk of work is a BLAS product followed by a compiled scan. If BLAS ran its own threads, two pools would share the
-cores: each waits, spinning, for cores the other holds, and both were seen to lose tenfold. So BLAS is held to one thread
-while the engine works, and the chunks are spread over threads here. numba's own parallel layer is not used: its default
-layer aborts the process when two threads enter it at once (numba issue 5973).
+cores: each waits, spinning, for cores the other holds, and both were seen to lose tenfold. So BLAS is held to one
+thread while the engine works, and the chunks are spread over threads here. numba's own parallel layer is not used:
+its default layer aborts the process when two threads enter it at once (numba issue 5973).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _release: Callable[[], None] | None = None
 
 
 def thread_count(asked: int | None = None) -> int:
-    """Number of threads to use: the one asked for, else `NUMBA_NUM_THREADS` or `OMP_NUM_THREADS`, else the usable cores.
+    """Number of threads: the one asked for, else `NUMBA_NUM_THREADS` or `OMP_NUM_THREADS`, else the usable cores.
 
     Raises:
-        InvalidInputError: not an integer from 1 to `MAX_THREADS`.
+        InvalidInputError: not from 1 to `MAX_THREADS`.
     """
     if asked is None:
         for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
@@ -42,7 +42,7 @@ def thread_count(asked: int | None = None) -> int:
             if text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MAX_THREADS:
                 return int(text)
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(asked, bool) or not isinstance(asked, int) or not 1 <= asked <= MAX_THREADS:
+    if not 1 <= asked <= MAX_THREADS:
         raise InvalidInputError(f"threads {asked!r} must be an integer from 1 to {MAX_THREADS}")
     return asked
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
 
-from ropegeo.engine.index_margin import MAX_PHASES, common_period, staircase
 from ropegeo.engine.retrieval_margin import folded_angle, worst_sign
+from ropegeo.engine.staircase import common_period, staircase
 from ropegeo.exact import ClosedForm
 from ropegeo.heads import LetterProfile, LogitProfile
 
@@ -61,7 +61,7 @@ def rounding_lengths(profile: LogitProfile) -> tuple[RoundingLength, ...]:
     emulation of a model's arithmetic, whose rotation in the same format can fail earlier.
     """
     used = len(profile.active_planes)
-    reach = SEARCH_LIMIT if used == 1 else max(1, min(1 << 16, MAX_PHASES // used))
+    reach = SEARCH_LIMIT if used == 1 else 1 << 16
     steps = staircase(profile, reach)
     margins = [steps.margin(index, 6) for index in range(len(steps.steps))]
     offset = profile.origin
