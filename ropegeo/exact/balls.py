@@ -1,4 +1,4 @@
-"""Ball arithmetic: the one place that talks to python-flint.
+"""Ball arithmetic: with `lattice.py`, the one place that talks to python-flint.
 
 A *ball* is a midpoint with a radius; every operation returns a ball that contains the exact result, so a
 statement read off a ball is proved, not estimated. The working precision of FLINT is a process-wide
@@ -36,6 +36,11 @@ def ball(value: Fraction | int) -> Ball:
 def pi() -> Ball:
     """The ball of pi, at the working precision."""
     return arb.pi()
+
+
+def argument(real: Fraction, imag: Fraction) -> Ball:
+    """The ball of the argument of a complex number that is not zero, in [-pi, pi], at the working precision."""
+    return arb.atan2(ball(imag), ball(real))
 
 
 def prime_factors(number: int) -> list[tuple[int, int]]:
