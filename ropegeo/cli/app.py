@@ -8,6 +8,7 @@ import typer
 
 from ropegeo._version import __version__
 from ropegeo.cli.options import (
+    CurveOptions,
     HeadOptions,
     LengthOptions,
     OutputOptions,
@@ -65,6 +66,7 @@ def curve(
     head: HeadOptions,
     rope: RopeOptions,
     lengths: LengthOptions,
+    which: CurveOptions,
     output: OutputOptions,
     plot: PlotOptions,
     head_file: Annotated[str | None, typer.Option("--head", help="Head file written by 'ropegeo construct'.")] = None,
@@ -72,11 +74,13 @@ def curve(
     """Margin, best and worst of a head at given lengths.
 
     Example: ropegeo curve --mode index --angle 1 --offset 0 --lengths 1001,1e30
+
+    Example: ropegeo curve --rope llama-3.1-8b --planes 0-7 --length 1e9 --records
     """
     apply_threads(output)
     from ropegeo.cli.curve import run
 
-    run(head, rope, lengths, output, plot, head_file)
+    run(head, rope, lengths, which, output, plot, head_file)
 
 
 @app.command()

@@ -1,59 +1,82 @@
-"""`ropegeo curve`: margin, best and worst of a head at given lengths."""
+"""`ropegeo curve`: margin, best and worst of a head at given lengths, or its whole curve."""
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Group
 
 from ropegeo._version import __version__
-from ropegeo.cli.output import Destinations, busy, console, json_text, print_json, suffix_of, table
+from ropegeo.cli.curve_files import csv_text, npz_bytes
+from ropegeo.cli.output import Destinations, console, json_text, print_json, suffix_of, table, working
 from ropegeo.cli.request import HeadRequest, head_curve, read_head, read_integer, read_lengths
 from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.files import load_head
 from ropegeo.construct.recipe import LETTER_MODES
-from ropegeo.engine.margin import MarginCurve, MarginPoint
-from ropegeo.engine.routes import drawn_lengths
+from ropegeo.engine.margin import BOUND, MarginCurve, MarginPoint
+from ropegeo.engine.routes import ROUTES, drawn_lengths, record_curve
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact import Enclosure, short
+from ropegeo.heads import LogitProfile
 
 if TYPE_CHECKING:
-    from ropegeo.cli.options import HeadOptions, LengthOptions, OutputOptions, PlotOptions, RopeOptions
+    from collections.abc import Sequence
+
+    from ropegeo.cli.options import CurveOptions, HeadOptions, LengthOptions, OutputOptions, PlotOptions, RopeOptions
 
 TINY = 1e-300
 """Below this a double says nothing of an error; the certified digits do."""
-ROUTES = {"continued_fraction": "cont. fraction", "closed_form": "closed form"}
-COLUMNS = ("length", "margin", "best", "worst", "at", "abs_error")
+MAX_ROWS = 10**6
+SHOWN_ROWS = 60
+ROUTE_NAMES = {
+    "continued_fraction": "cont. fraction",
+    "closed_form": "closed form",
+    "first_return": "first return",
+    BOUND: "upper bound",
+}
 
 
 def run(
     head: HeadOptions,
     rope: RopeOptions,
     lengths: LengthOptions,
+    which: CurveOptions,
     output: OutputOptions,
     plot: PlotOptions,
     head_file: str | None,
 ) -> None:
     """Compute, show, and write what was asked for."""
-    written_as = suffix_of(output.output, (".csv", ".json"), "--output")
+    written_as = suffix_of(output.output, (".csv", ".json", ".npz"), "--output")
     drawing = suffix_of(plot.plot, (".svg", ".png"), "--plot")
     destinations = Destinations(output.output, plot.plot, force=output.force)
-    with busy("computing margins"):
-        request = (
-            read_head(head, rope, lengths, ladder=False)
-            if head_file is None
-            else _from_file(head_file, head, rope, lengths)
-        )
-        curve = head_curve(request, request.lengths, lengths.digits)
+    _check(which)
+    request = (
+        read_head(head, rope, lengths, ladder=False)
+        if head_file is None
+        else _from_file(head_file, head, rope, lengths)
+    )
+    asked = _lengths(request, which)
+    with working("computing margins", max(asked)) as progress:
+        if which.records:
+            curve = record_curve(
+                _staircase_of(request),
+                max(asked),
+                target=request.offset,
+                digits=lengths.digits,
+                route=which.route,
+                progress=progress,
+            )
+        else:
+            curve = head_curve(request, asked, lengths.digits, route=which.route, progress=progress)
     data = {**curve.to_dict(lengths.digits), "package_version": __version__, "recipe": request.built.recipe.to_dict()}
     contents: list[tuple[str | None, bytes]] = []
     if written_as == ".csv":
         contents.append((output.output, csv_text(curve, lengths.digits).encode()))
     elif written_as == ".json":
         contents.append((output.output, json_text(data).encode()))
+    elif written_as == ".npz":
+        contents.append((output.output, npz_bytes(curve, data)))
     if drawing is not None:
         contents.append((plot.plot, _picture(request, curve, drawing)))
     written = destinations.write(*contents)
@@ -64,8 +87,53 @@ def run(
     out.print(head_title(request.built), style="bold")
     out.print(curve_table(curve))
     out.print(f"margin of {curve.margin_of}; best and worst over {curve.inputs}; unit: beta", style="italic")
+    if which.records:
+        out.print(_records_line(curve, max(asked)))
+    if any(point.method == BOUND for point in curve.points):
+        out.print("upper bound: certified, by a displacement that nearly returns; the margin lies between 0 and it")
     for path in written:
         out.print(f"wrote {path}")
+
+
+def _check(which: CurveOptions) -> None:
+    if which.records and which.every is not None:
+        raise InvalidInputError("give --records for the steps or --every for evenly spaced lengths, not both")
+    if which.route not in ROUTES:
+        raise InvalidInputError(f"--route {which.route!r} is unknown; use one of {', '.join(ROUTES)}")
+
+
+def _lengths(request: HeadRequest, which: CurveOptions) -> Sequence[int]:
+    """The lengths to compute: those asked for, or with --every all multiples of a step up to the one asked for."""
+    if (which.records or which.every is not None) and len(request.lengths) != 1:
+        raise InvalidInputError("--every and --records go with one --length: the largest")
+    if which.every is None:
+        return request.lengths
+    step, last = read_integer(which.every, "--every"), request.lengths[0]
+    if step < 1:
+        raise InvalidInputError(f"--every {which.every.strip()[:40]!r} must be at least 1")
+    smallest = max(2, (request.offset or request.built.recipe.offset) + 1)
+    if last // step > MAX_ROWS:
+        raise InvalidInputError(
+            f"--every {short(step)} up to length {short(last)} is more than {MAX_ROWS} rows; use a larger step, or "
+            "--records for the whole curve of an index head"
+        )
+    return [*(n for n in range(step, last, step) if n >= smallest), last]
+
+
+def _staircase_of(request: HeadRequest) -> LogitProfile:
+    profile = request.built.profile
+    if not isinstance(profile, LogitProfile):
+        raise InvalidInputError(
+            "--records is for index heads, whose margin is a staircase; this head matches letters: use --every"
+        )
+    return profile
+
+
+def _records_line(curve: MarginCurve, length: int) -> str:
+    last = curve.points[-1]
+    if len(curve.points) == 1:
+        return f"one step up to length {short(length)}: after length {short(last.length)} the margin does not fall"
+    return f"{len(curve.points)} steps up to length {short(length)}; between them the margin does not change"
 
 
 def _from_file(path: str, head: HeadOptions, rope: RopeOptions, lengths: LengthOptions) -> HeadRequest:
@@ -138,8 +206,15 @@ def curve_table(curve: MarginCurve) -> Group:
             ("abs. error", "right"),
             ("route", "left"),
         ],
-        [_row(point) for point in curve.points],
+        [*map(_row, curve.points[:SHOWN_ROWS]), *_rest(curve)],
     )
+
+
+def _rest(curve: MarginCurve) -> list[list[str]]:
+    """What stands for the rows that a terminal is spared: how many, and the last one."""
+    if len(curve.points) <= SHOWN_ROWS:
+        return []
+    return [[f"... {len(curve.points) - SHOWN_ROWS - 1} more", *[""] * 6], _row(curve.points[-1])]
 
 
 def _row(point: MarginPoint) -> list[str]:
@@ -151,7 +226,7 @@ def _row(point: MarginPoint) -> list[str]:
         _cell(point.worst),
         short(point.at),
         _error_cell(point.margin.abs_error),
-        ROUTES.get(point.method, point.method),
+        ROUTE_NAMES.get(point.method, point.method),
     ]
 
 
@@ -160,28 +235,6 @@ def _error_cell(error: float) -> str:
 
 
 def _cell(value: Enclosure) -> str:
+    if value.low == 0 < value.high:
+        return f"<= {Enclosure.exactly(value.high).digits(6)}"
     return value.digits(6) or f"{float(value):.3g}"
-
-
-def csv_text(curve: MarginCurve, digits: int) -> str:
-    """CSV with the columns `COLUMNS`; margins are written with all certified digits, lengths as exact integers."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for point in curve.points:
-        best = "" if point.best is None else _exact_cell(point.best, digits)
-        writer.writerow(
-            [
-                point.length,
-                _exact_cell(point.margin, digits),
-                best,
-                _exact_cell(point.worst, digits),
-                point.at,
-                repr(point.margin.abs_error),
-            ]
-        )
-    return stream.getvalue()
-
-
-def _exact_cell(value: Enclosure, digits: int) -> str:
-    return value.digits(digits) or repr(float(value))

@@ -108,6 +108,26 @@ class LengthOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CurveOptions:
+    """Which lengths of a whole curve, and how they are computed."""
+
+    every: Annotated[
+        str | None, typer.Option(help="Every so many lengths up to --length, and --length itself; 1 for all.")
+    ] = None
+    records: Annotated[
+        bool,
+        typer.Option("--records", help="Only the lengths up to --length at which the margin falls (index heads)."),
+    ] = False
+    route: Annotated[
+        str,
+        typer.Option(
+            help="How margins are found: auto, continued_fraction, closed_form, first_return, lattice, pruned, "
+            "streamed, return_bound or definition; the table's last column says which was taken."
+        ),
+    ] = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
 class OutputOptions:
     """Where results go."""
 
@@ -115,8 +135,8 @@ class OutputOptions:
     output: Annotated[
         str | None,
         typer.Option(
-            help="Write to this file; the suffix says what: construct .safetensors, curve and spectrum .csv or .json, "
-            "solve .json.",
+            help="Write to this file; the suffix says what: construct .safetensors, curve .csv, .json or .npz, "
+            "spectrum .csv or .json, solve .json.",
             rich_help_panel=OUTPUT,
         ),
     ] = None

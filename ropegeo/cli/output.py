@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
@@ -18,6 +20,8 @@ from ropegeo.errors import InvalidInputError
 from ropegeo.files import check_destination, write_atomically
 
 WIDTH = 100
+NOTICED_SECONDS = 0.5
+"""Compiling for less than this is not worth a line."""
 
 
 def console() -> Console:
@@ -30,6 +34,22 @@ def console() -> Console:
 def busy(what: str) -> Status:
     """A spinner on standard error while something is computed; nothing where that is not a terminal."""
     return Console(stderr=True).status(what)
+
+
+@contextmanager
+def working(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """As `busy`, with a bar: yields what to call with how much of `total` is done. Says what compiling took."""
+    err = Console(stderr=True)
+    columns = ("{task.description}", BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done: bar.update(task, total=total, completed=min(done, total))
+    if "ropegeo.engine.compiled" in sys.modules:
+        seconds = sys.modules["ropegeo.engine.compiled"].compile_seconds()
+        if seconds >= NOTICED_SECONDS:
+            err.print(
+                f"ropegeo: compiled its kernels in {seconds:.1f} s; later runs load them from the cache", soft_wrap=True
+            )
 
 
 def table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> Group:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -277,6 +278,15 @@ def _shown_lengths(recipe: Recipe, asked: list[int] | None, offset: int, *, ladd
     return [n for n in steps if n > offset] or [offset + 1, 2 * offset + 1, 10 * offset]
 
 
-def head_curve(request: HeadRequest, lengths: list[int], digits: int) -> MarginCurve:
+def head_curve(
+    request: HeadRequest,
+    lengths: Sequence[int],
+    digits: int,
+    *,
+    route: str = "auto",
+    progress: Callable[[int], None] | None = None,
+) -> MarginCurve:
     """Margin, best and worst of the requested head."""
-    return margin_curve(request.built.profile, lengths, target=request.offset, digits=digits)
+    return margin_curve(
+        request.built.profile, lengths, target=request.offset, digits=digits, route=route, progress=progress
+    )

@@ -13,11 +13,15 @@ Source: docs/MATHEMATICS.md, sections 4 and 5.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cache
+from typing import TypeAlias
 
-from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_target
-from ropegeo.engine.staircase import Progress, Staircase, staircase
-from ropegeo.errors import InvalidInputError
+from ropegeo.engine.margin import BOUND, MarginCurve, MarginPoint, check_lengths, check_target
+from ropegeo.engine.searches import STREAMED_AT_ONCE, Progress
+from ropegeo.engine.staircase import Staircase, staircase
+from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import Enclosure, short
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
 from ropegeo.heads import LogitProfile
@@ -39,7 +43,8 @@ def index_curve(
             `worst` range over.
         lengths: n, each larger than the offset; for one plane any size up to 10**1000.
         digits: significant digits to prove.
-        route: how the steps are found, see `staircase`.
+        route: how the steps are found, see `staircase`; `return_bound` for certified upper bounds only, which `auto`
+            comes down to where no route reaches.
         threads: for routes that share work out; all usable cores if not given.
         progress: called now and then with the number of displacements done.
 
@@ -64,33 +69,67 @@ def index_curve(
         raise InvalidInputError(
             f"index_curve: offset {short(offset)} is outside the class of offsets 0..{short(max_offset)}"
         )
-    steps = staircase(profile, max(ns) - 1, route=route, threads=threads, progress=progress)
+    if route == BOUND:
+        return _points(_bounds(profile, digits), profile, ns)
+    try:
+        steps = staircase(profile, max(ns) - 1, route=route, threads=threads, progress=progress)
+    except UnsupportedError:
+        if route != "auto":
+            raise
+        return _points(_bounds(profile, digits), profile, ns)
     return curve_of(steps, profile, ns, digits)
 
 
 def curve_of(steps: Staircase, profile: LogitProfile, lengths: Sequence[int], digits: int) -> MarginCurve:
     """The curve at lengths that a staircase reaches."""
-    offset, max_offset = profile.origin, profile.max_offset
-    cache: dict[int, Enclosure] = {}
+    cached = cache(lambda index: steps.margin(index, digits))
 
-    def at_reach(reach: int) -> tuple[int, Enclosure]:
+    def lookup(reach: int) -> _Fall:
         index = steps.index_at(reach)
-        if index not in cache:
-            cache[index] = steps.margin(index, digits)
-        return steps.steps[index], cache[index]
+        return steps.steps[index], cached(index), steps.method
 
+    return _points(lookup, profile, lengths)
+
+
+_Fall: TypeAlias = tuple[int, Enclosure, str]
+"""Where the smallest gap up to a reach lies, that gap, and the route."""
+
+
+def _bounds(profile: LogitProfile, digits: int) -> Callable[[int], _Fall]:
+    """Upper bounds by lattice reduction where no route reaches; exact where a short stream does."""
+    from ropegeo.engine.return_bound import return_bound
+
+    near = staircase(profile, max(1, STREAMED_AT_ONCE // max(1, len(profile.active_planes))))
+
+    @cache
+    def lookup(reach: int) -> _Fall:
+        if reach <= near.reach:
+            index = near.index_at(reach)
+            return near.steps[index], near.margin(index, digits), near.method
+        last = len(near.steps) - 1
+        known, found = near.margin(last, digits), return_bound(profile, reach, digits=digits)
+        t, lowest = (
+            (near.steps[last], known) if known.high <= found.deficit.high else (found.displacement, found.deficit)
+        )
+        return t, Enclosure(low=Fraction(0), high=lowest.high), BOUND
+
+    return lookup
+
+
+def _points(lookup: Callable[[int], _Fall], profile: LogitProfile, lengths: Sequence[int]) -> MarginCurve:
+    offset, max_offset = profile.origin, profile.max_offset
     points = []
     for n in lengths:
-        t, margin = at_reach(max(offset, n - 1 - offset))
+        t, margin, method = lookup(max(offset, n - 1 - offset))
         largest = n - 1 if max_offset is None else min(max_offset, n - 1)
         points.append(
             MarginPoint(
                 length=n,
                 margin=margin,
-                best=at_reach(max(n // 2, n - 1 - largest))[1],
-                worst=at_reach(n - 1)[1],
+                best=lookup(max(n // 2, n - 1 - largest))[1],
+                worst=lookup(n - 1)[1],
                 at=t if t <= n - 1 - offset else -t,
-                method=steps.method,
+                method=method,
             )
         )
     return MarginCurve(

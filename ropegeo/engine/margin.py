@@ -23,6 +23,8 @@ from ropegeo.exact.enclosure import DOUBLE_DIGITS
 
 SCHEMA = "ropegeo.margin_curve/1"
 MAX_LENGTH = 10**1000
+BOUND = "return_bound"
+"""The route whose margins are certified upper bounds: the enclosure reaches from 0 to the bound."""
 
 
 def status_of(margin: Enclosure) -> str:
@@ -40,7 +42,7 @@ class MarginPoint:
         best: largest margin over the curve's class of inputs, or None where no route reaches it.
         worst: smallest margin over the class.
         at: displacement t = d - s of the runner-up from the target.
-        method: route, `continued_fraction`, `closed_form` or `definition`.
+        method: the route taken, one of `routes.ROUTES`.
     """
 
     length: int
@@ -52,8 +54,8 @@ class MarginPoint:
 
     @property
     def status(self) -> str:
-        """`wins`, `tie` (exactly 0), `fails`, or `undecided` where the error is larger than the margin."""
-        return status_of(self.margin)
+        """As `status_of`; `bound` where only an upper bound is known."""
+        return "bound" if self.method == BOUND else status_of(self.margin)
 
     def to_dict(self, digits: int = DOUBLE_DIGITS) -> dict[str, Any]:
         """JSON-ready form; integers above 2**53 are texts, so that no reader rounds them."""

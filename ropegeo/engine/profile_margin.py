@@ -21,15 +21,8 @@ from jaxtyping import Float, Int
 from ropegeo._arrays import FloatArray, IntArray
 from ropegeo.engine.certify import ExactDeficit
 from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_target, status_of
-from ropegeo.engine.staircase import (
-    LAST_DIGITS,
-    Progress,
-    check_phases,
-    check_streamed,
-    exact_records,
-    is_below,
-    lowered,
-)
+from ropegeo.engine.searches import Progress, check_phases, check_streamed
+from ropegeo.engine.staircase import LAST_DIGITS, exact_records, is_below, lowered
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import Enclosure, short
 from ropegeo.exact.enclosure import DOUBLE_DIGITS

@@ -5,15 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ropegeo.engine.index_margin import index_curve
-from ropegeo.engine.margin import MarginCurve
+from ropegeo.engine.index_margin import curve_of, index_curve
+from ropegeo.engine.margin import MarginCurve, check_lengths, check_target
 from ropegeo.engine.profile_margin import profile_curve
 from ropegeo.engine.retrieval_margin import letter_curve
+from ropegeo.engine.searches import Progress
 from ropegeo.engine.staircase import staircase
 from ropegeo.engine.trust import first_failing_length
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
 from ropegeo.heads import LetterProfile, LogitProfile
+
+ROUTES = (
+    "auto",
+    "continued_fraction",
+    "closed_form",
+    "first_return",
+    "lattice",
+    "pruned",
+    "streamed",
+    "return_bound",
+    "definition",
+)
+"""`continued_fraction`: index, one plane, any length. `closed_form`, `first_return`: letters or a phase, one plane, any
+length. `lattice`: index, several planes, any length. `pruned`: index, many planes, blocks that hold no step skipped.
+`streamed`: any head, every distance. `return_bound`: index, upper bounds
+where nothing else reaches. `definition`: the same slowly, as the formulas are written."""
 
 
 def margin_curve(
@@ -22,6 +39,9 @@ def margin_curve(
     *,
     target: int | None = None,
     digits: int = DOUBLE_DIGITS,
+    route: str = "auto",
+    threads: int | None = None,
+    progress: Progress | None = None,
 ) -> MarginCurve:
     """Margin, best and worst of any profile at several lengths.
 
@@ -33,6 +53,9 @@ def margin_curve(
             not given; for a letter-matching head the distance of the answer, the worst one if not given. A profile with
             phases (not `is_peaked`) needs it.
         digits: significant digits to prove where an exact route exists.
+        route: one of `ROUTES`; `auto` takes the fastest that reaches. All that apply give the same numbers.
+        threads: for routes that share work out; all usable cores if not given.
+        progress: called now and then with the number of distances done.
 
     Returns:
         The curve; each point names its `method` and error.
@@ -51,13 +74,65 @@ def margin_curve(
         raise InvalidInputError(
             f"margin_curve: needs a profile, not a {type(profile).__name__}; use .profile, or Head.profile(query, key)"
         )
+    if route not in ROUTES:
+        raise InvalidInputError(f"margin_curve: route {route!r} is unknown; use one of {', '.join(ROUTES)}")
     if isinstance(profile, LetterProfile):
-        return letter_curve(profile, lengths, target=target, digits=digits)
+        return letter_curve(
+            profile, lengths, target=target, digits=digits, route=route, threads=threads, progress=progress
+        )
     if profile.is_peaked:
-        return index_curve(profile if target is None else replace(profile, origin=target), lengths, digits=digits)
+        aimed = profile if target is None else replace(profile, origin=target)
+        return index_curve(aimed, lengths, digits=digits, route=route, threads=threads, progress=progress)
     if target is None:
         raise InvalidInputError("margin_curve: a profile with phases needs target=, the distance of the right position")
-    return profile_curve(profile, lengths, target=target)
+    return profile_curve(
+        profile, lengths, target=target, digits=digits, route=route, threads=threads, progress=progress
+    )
+
+
+def record_curve(
+    profile: LogitProfile | LetterProfile,
+    length: int,
+    *,
+    target: int | None = None,
+    digits: int = DOUBLE_DIGITS,
+    route: str = "auto",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> MarginCurve:
+    """The whole curve margin(n) of an index head for every n up to a length, as its steps.
+
+    Args:
+        profile: real, non-negative coefficients (a built index or positional reflexive head).
+        length: largest n.
+        target: the offset; the profile's own if not given.
+        digits: significant digits to prove.
+        route: as `margin_curve`.
+        threads: for routes that share work out; all usable cores if not given.
+        progress: called now and then with the number of displacements done.
+
+    Returns:
+        One point for each length at which the margin falls, the first length with a rival among them; between points
+        the margin is that of the point before. `best` and `worst` are those of the same lengths.
+
+    Raises:
+        InvalidInputError: a profile that is no staircase, or a length not above the offset.
+        UnsupportedError: a length that no route reaches.
+
+    Source: docs/MATHEMATICS.md, section 5.
+    """
+    if not isinstance(profile, LogitProfile) or not profile.is_peaked:
+        raise InvalidInputError(
+            "record_curve: only the margin of an index head (real, non-negative coefficients) is a staircase; use "
+            "margin_curve with lengths"
+        )
+    (n,) = check_lengths("record_curve", [length])
+    aimed = profile if target is None else replace(profile, origin=target)
+    offset = check_target("record_curve", aimed.origin, [n])
+    steps = staircase(aimed, n - 1, route=route, threads=threads, progress=progress)
+    first = max(2, offset + 1)
+    falls = {first, *(offset + 1 + t for t in steps.steps if t > offset)}
+    return curve_of(steps, aimed, sorted(m for m in falls if m <= n), digits)
 
 
 def drawn_lengths(

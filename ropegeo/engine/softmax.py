@@ -30,16 +30,19 @@ uncentred, with D = 0; they are in the maximum.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
+from jaxtyping import Float
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from ropegeo._arrays import FloatArray
+from ropegeo.engine.index_margin import index_curve
 from ropegeo.engine.margin import check_lengths, check_target
 from ropegeo.engine.retrieval_margin import letter_curve
+from ropegeo.engine.searches import Progress, check_streamed
 from ropegeo.engine.staircase import common_period
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.heads import LetterProfile, LogitProfile
@@ -66,7 +69,7 @@ def index_softmax_scale(profile: LogitProfile, length: int, *, query: Query | st
 
     Raises:
         InvalidInputError: an offset outside the length, an unknown query, or a tie (margin 0), which no scale resolves.
-        UnsupportedError: more than `MAX_TERMS` positions, or a margin below `SMALLEST_MARGIN`.
+        UnsupportedError: a margin below `SMALLEST_MARGIN`, or a length beyond what is streamed.
 
     Accuracy: relative error below `LOGIT_ERROR` divided by the margin.
 
@@ -81,18 +84,80 @@ def index_softmax_scale(profile: LogitProfile, length: int, *, query: Query | st
             f"index_softmax_scale: a letter query has offset 0, this profile {offset}; for a head of fixed offset use "
             "query='fixed'"
         )
-    _check_size(n, 1)
     period = common_period(profile)
     if period is not None and period <= max(offset, n - 1 - offset):
         raise InvalidInputError(f"index_softmax_scale: the head ties at length {n}, and no scale resolves a tie")
-    displacements = np.arange(-offset, n - offset)
-    gaps = profile.gap(displacements[displacements != 0]) / profile.weight
-    if gaps.min() < SMALLEST_MARGIN:
+    if not float(index_curve(profile, [n]).points[0].margin) >= SMALLEST_MARGIN:
         raise UnsupportedError(
             f"index_softmax_scale: the margin is below {SMALLEST_MARGIN:g}, too small for float64 sums"
         )
     log_threshold = np.log(THRESHOLDS[query])
+    if n > MAX_TERMS:  # too many gaps to hold: each beta is a pass over all of them
+        def log_sum(beta: float) -> float:
+            weight = softmax_weight(profile, n, [beta])[0]
+            return float(np.log1p(-weight) - np.log(weight)) - log_threshold
+
+        return _root(log_sum)
+    displacements = np.arange(-offset, n - offset)
+    gaps = profile.gap(displacements[displacements != 0]) / profile.weight
     return _root(lambda beta: float(logsumexp(-beta * gaps)) - log_threshold)
+
+
+def softmax_weight(
+    profile: LogitProfile,
+    length: int,
+    betas: Sequence[float],
+    *,
+    target: int | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Float[FloatArray, " betas"]:
+    """The weight that softmax gives the target, from the sum over every distance: 1/(1 + sum exp(-beta gap)).
+
+    Args:
+        profile: any coefficients, not all zero.
+        length: n, above the target.
+        betas: logit scales: the profile's own is `profile.weight`.
+        target: distance of the right position; the profile's origin if not given.
+        threads: all usable cores if not given.
+        progress: called now and then with the number of distances done, once for all betas.
+
+    Raises:
+        InvalidInputError: a length below 2 or not above the target, a beta that is negative or not finite, or a profile
+            of zeros.
+        UnsupportedError: a length beyond what is streamed.
+
+    Accuracy: absolute error below 1e-13 + beta * `sweep_error`, as a weight moves by at most beta/4 of a gap's error.
+
+    Source: docs/MATHEMATICS.md, section 8.
+
+    Example:
+        >>> from ropegeo.spectrum import RopeSpectrum
+        >>> profile = LogitProfile(spectrum=RopeSpectrum.from_angle("1"), coefficients=np.ones(1))
+        >>> softmax_weight(profile, 8, [0.0, 10.0]).round(6).tolist()
+        [0.125, 0.850604]
+    """
+    (n,) = check_lengths("softmax_weight", [length])
+    aim = check_target("softmax_weight", profile.origin if target is None else target, [n])
+    scales = np.asarray(betas, dtype=np.float64)
+    if not (np.isfinite(scales).all() and (scales >= 0).all()):
+        raise InvalidInputError("softmax_weight: every beta must be finite and not negative")
+    if profile.weight == 0:
+        raise InvalidInputError("softmax_weight: all coefficients are zero, so a logit scale means nothing")
+    check_streamed(len(profile.active_planes), n)
+    from ropegeo.engine.sweep import Sweep
+
+    t = aim - profile.origin
+    top = float(profile.logit(np.array([aim]))[0]) - profile.constant
+    sums = Sweep((profile,), threads=threads).exponential_sums(
+        -profile.origin,
+        n - 1 - profile.origin,
+        (scales / profile.weight).tolist(),
+        tops=[top],
+        skip=t,
+        progress=progress,
+    )
+    return np.asarray(1 / (1 + sums[0]))
 
 
 def retrieval_softmax_scale(profile: LetterProfile, length: int) -> float:

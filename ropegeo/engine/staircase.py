@@ -14,32 +14,22 @@ same to that many digits, only its place is then a choice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
 
-import numpy as np
-
 from ropegeo.engine.certify import ExactDeficit
 from ropegeo.engine.diophantine import OnePlaneStaircase, last_step, one_plane_staircase
-from ropegeo.errors import InvalidInputError, UnsupportedError
-from ropegeo.exact import Enclosure, short
+from ropegeo.engine.searches import Progress, Work, search
+from ropegeo.errors import InvalidInputError
+from ropegeo.exact import Enclosure
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
 from ropegeo.heads import LogitProfile
 
-Progress = Callable[[int], None]
-
 FIRST_DIGITS = 20
 LAST_DIGITS = 160
-MAX_PHASES = 2 * 10**8
-"""Planes times reach that the definition is evaluated for (seconds of numpy)."""
-MAX_STREAMED = 10**14
-"""Planes times reach that is streamed: under an hour on two cores."""
-STREAMED_AT_ONCE = 1 << 30
-"""Planes times reach that is streamed without looking for a faster route: a fraction of a second."""
-_BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,7 +108,7 @@ def staircase(
     searched = reach if period is None else min(reach, period - 1)
     if searched == 0:  # every displacement is a whole turn of every plane (or there is no plane): the exact tie
         return RecordStaircase(profile=profile, reach=reach, steps=(1,), method="closed_form")
-    name, candidates, slack = _search(profile, searched, route, threads, progress)
+    name, (candidates, slack) = search(Work(profile=profile, reach=searched, threads=threads, progress=progress), route)
     steps = exact_records(ExactDeficit(profile), candidates)
     if period is not None and period <= reach:
         steps.append(period)
@@ -162,70 +152,3 @@ def is_below(deficit: ExactDeficit, one: tuple[int, Enclosure], other: tuple[int
 def lowered(value: Enclosure, slack: float) -> Enclosure:
     """An enclosure of what may lie up to `slack` below a number."""
     return Enclosure(low=value.low - Fraction(slack), high=value.high) if slack else value
-
-
-def check_phases(planes: int, length: int) -> None:
-    """Raise if the definition has too much to evaluate.
-
-    Raises:
-        UnsupportedError: more than `MAX_PHASES` phases.
-    """
-    if planes * length > MAX_PHASES:
-        raise UnsupportedError(
-            f"route 'definition' evaluates {planes} planes at every distance, up to {MAX_PHASES // planes}, here "
-            f"{short(length)}: use another route"
-        )
-
-
-def check_streamed(planes: int, length: int) -> None:
-    """Raise if there is too much to stream.
-
-    Raises:
-        UnsupportedError: planes times length above `MAX_STREAMED`.
-    """
-    if planes * length > MAX_STREAMED:
-        raise UnsupportedError(
-            f"{planes} planes are streamed up to distance {MAX_STREAMED // planes}, here {short(length)}: use fewer "
-            "planes or a shorter length"
-        )
-
-
-def _search(
-    profile: LogitProfile, reach: int, route: str, threads: int | None, progress: Progress | None
-) -> tuple[str, Iterable[int], float]:
-    """The route taken, its candidates in increasing order, and the slack that it leaves."""
-    planes = len(profile.active_planes)
-    if route == "definition":
-        check_phases(planes, reach)
-        return "definition", _by_definition(profile, reach), 0.0
-    if route == "streamed" or (route == "auto" and planes * reach <= STREAMED_AT_ONCE):
-        return _streamed(profile, reach, threads, progress)
-    raise InvalidInputError(f"staircase: route {route!r} is unknown")
-
-
-def _streamed(
-    profile: LogitProfile, reach: int, threads: int | None, progress: Progress | None
-) -> tuple[str, Iterable[int], float]:
-    from ropegeo.engine.sweep import Sweep, TooManyTiesError  # numba loads late: one plane never needs it
-
-    check_streamed(len(profile.active_planes), reach)
-    sweep = Sweep((profile,), threads=threads)
-    try:
-        (found,) = sweep.records(1, reach, progress=progress)
-        return "streamed", found.at.tolist(), 0.0
-    except TooManyTiesError:
-        (found,) = sweep.records(1, reach, slack=0.0, progress=progress)
-        return "streamed", found.at.tolist(), float(2 * sweep.abs_errors[0] / profile.weight)
-
-
-def _by_definition(profile: LogitProfile, reach: int) -> list[int]:
-    """Record minima of the gap as `LogitProfile.gap` gives it, at every displacement."""
-    steps: list[int] = []
-    lowest, room = np.inf, 2 * profile.abs_error
-    for start in range(1, reach + 1, _BLOCK):
-        t = np.arange(start, min(start + _BLOCK, reach + 1))
-        gap = profile.gap(t)
-        before = np.minimum.accumulate(np.concatenate([[lowest], gap]))
-        steps += t[gap < before[:-1] + room].tolist()
-        lowest = before[-1]
-    return steps

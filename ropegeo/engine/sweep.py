@@ -178,10 +178,17 @@ class Sweep:
             seeds[:, 0] = best
         return self._candidates(low, high, seeds, slack, progress)
 
-    def top_two(self, low: int, high: int, *, progress: Progress | None = None) -> tuple[Found, ...]:
+    def top_two(
+        self, low: int, high: int, *, slack: float | None = None, progress: Progress | None = None
+    ) -> tuple[Found, ...]:
         """Of each profile, every displacement of low..high whose logit may be one of the two largest.
 
-        Candidates are what lies within twice the error of the second largest.
+        Args:
+            low: first displacement.
+            high: last one.
+            slack: candidates are what comes within this of the second largest: twice the error if not given. 0: the
+                two largest of the rounded logits, and what equals the second.
+            progress: called with the number of displacements done, now and then.
 
         Raises:
             InvalidInputError: an empty range.
@@ -191,12 +198,11 @@ class Sweep:
         check_range("Sweep.top_two", low, high)
         kept = []
         for found, error in zip(
-            self._candidates(low, high, np.full((len(self.profiles), 2), -np.inf), None, progress),
+            self._candidates(low, high, np.full((len(self.profiles), 2), -np.inf), slack, progress),
             self.abs_errors,
             strict=True,
         ):
-            second = np.sort(found.logits)[-2:][0]
-            near = found.logits > second - 2 * error if found.logits.size > 1 else np.ones(1, dtype=bool)
+            near = found.logits >= np.sort(found.logits)[-2:][0] - (2 * error if slack is None else slack)
             kept.append(Found(at=found.at[near], logits=found.logits[near], best=found.best))
         return tuple(kept)
 
