@@ -30,6 +30,7 @@ uncentred, with D = 0; they are in the maximum.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
@@ -93,9 +94,10 @@ def index_softmax_scale(profile: LogitProfile, length: int, *, query: Query | st
         )
     log_threshold = np.log(THRESHOLDS[query])
     if n > MAX_TERMS:  # too many gaps to hold: each beta is a pass over all of them
+
         def log_sum(beta: float) -> float:
-            weight = softmax_weight(profile, n, [beta])[0]
-            return float(np.log1p(-weight) - np.log(weight)) - log_threshold
+            total = float(_rival_sums(profile, n, offset, np.array([beta]))[0])
+            return -math.inf if total == 0 else math.log(total) - log_threshold
 
         return _root(log_sum)
     displacements = np.arange(-offset, n - offset)
@@ -144,20 +146,31 @@ def softmax_weight(
         raise InvalidInputError("softmax_weight: every beta must be finite and not negative")
     if profile.weight == 0:
         raise InvalidInputError("softmax_weight: all coefficients are zero, so a logit scale means nothing")
-    check_streamed(len(profile.active_planes), n)
+    return np.asarray(1 / (1 + _rival_sums(profile, n, aim, scales, threads=threads, progress=progress)))
+
+
+def _rival_sums(
+    profile: LogitProfile,
+    length: int,
+    target: int,
+    betas: FloatArray,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """sum over the other distances of exp(beta (logit - logit(target))/weight), for each beta, in one pass."""
+    check_streamed(len(profile.active_planes), length)
     from ropegeo.engine.sweep import Sweep
 
-    t = aim - profile.origin
-    top = float(profile.logit(np.array([aim]))[0]) - profile.constant
     sums = Sweep((profile,), threads=threads).exponential_sums(
         -profile.origin,
-        n - 1 - profile.origin,
-        (scales / profile.weight).tolist(),
-        tops=[top],
-        skip=t,
+        length - 1 - profile.origin,
+        (betas / profile.weight).tolist(),
+        tops=[float(profile.logit(np.array([target]))[0]) - profile.constant],
+        skip=target - profile.origin,
         progress=progress,
     )
-    return np.asarray(1 / (1 + sums[0]))
+    return np.asarray(sums[0])
 
 
 def retrieval_softmax_scale(profile: LetterProfile, length: int) -> float:

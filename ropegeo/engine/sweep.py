@@ -148,6 +148,36 @@ class Sweep:
         out += np.array([profile.constant for profile in self.profiles])[:, None]
         return out
 
+    def maxima(self, low: int, high: int, *, progress: Progress | None = None) -> Float[FloatArray, " profiles"]:
+        """The largest logit of each profile over displacements low..high, constants included.
+
+        Accuracy: absolute error below `abs_errors`.
+
+        Raises:
+            InvalidInputError: an empty range.
+            UnsupportedError: a range beyond `MAX_RANGE`.
+        """
+        check_range("Sweep.maxima", low, high)
+
+        def work(task: tuple[int, int]) -> tuple[FloatArray, int]:
+            tops, columns, flat = np.full(len(self.profiles), -np.inf), np.empty(self.half), np.empty(self.block)
+            for _, size, head, even, odd in self._blocks(*task):
+                if size == self.block:
+                    top = column_tops(even, odd, self.rows, columns)
+                else:
+                    unfold(even, odd, flat[:size])
+                    top = flat[:size].max()
+                tops[head] = max(tops[head], top)
+            return tops, task[1]
+
+        best = np.full(len(self.profiles), -np.inf)
+        for tops, last in in_order(work, self._tasks(low, high), threads=self._count):
+            np.maximum(best, tops, out=best)
+            if progress is not None:
+                progress(last + 1 - low)
+        best += np.array([profile.constant for profile in self.profiles])
+        return best
+
     def records(
         self,
         low: int,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -76,6 +76,10 @@ class LogitProfile:
     def is_peaked(self) -> bool:
         """Whether all coefficients are real and non-negative, so that the logit is even about its peak at `origin`."""
         return bool((self.coefficients.imag == 0).all() and (self.coefficients.real >= 0).all())
+
+    def negative(self) -> LogitProfile:
+        """The profile whose logit is the negative at every distance: its largest is this one's smallest."""
+        return replace(self, coefficients=-self.coefficients, constant=-self.constant)
 
     def logit(self, distances: Int[IntArray, "*shape"]) -> Float[FloatArray, "*shape"]:
         """The logit at each distance d = i - j, in logit units.
