@@ -4,7 +4,7 @@ Two ways to the same extremes: `definition` evaluates every shift at every dista
 written; `streamed` sweeps the profile of each shift, and its negative, in one compiled pass (`sweep.py`).
 
 Error, with u = 2**-53 and W the weight: a swept logit is within `sweep_error` W of that of its coefficients, and those
-are w_k exp(i phase), off by the centre's phase (12.6u), the code's and their sum's rounding (6u), and 4u for cosine, sine
+are w_k exp(i phase), off by the centre's phase (12.6u), the code and the sum (6u), and 4u for cosine, sine
 and product; a margin is a difference of two. By definition: 2 `LOGIT_ERROR` each.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from ropegeo._arrays import FloatArray, IntArray
 from ropegeo.engine.margin import MarginPoint
-from ropegeo.engine.searches import Progress, check_phases, check_streamed
+from ropegeo.engine.searches import DEFINED_AT_ONCE, Progress, check_phases, check_streamed
 from ropegeo.exact import Enclosure
 from ropegeo.heads import LOGIT_ERROR, LetterProfile
 
@@ -125,12 +125,15 @@ def window_points(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> dict[int, MarginPoint]:
-    """The points of a curve at increasing lengths, by `streamed` or `definition`.
+    """The points of a curve at increasing lengths, by `streamed` or `definition`, or whichever is faster (`auto`).
 
     Raises:
         UnsupportedError: more than the route takes on.
     """
     planes = len(profile.active_planes)
+    if route == "auto":
+        small = planes * profile.letters * lengths[-1] <= DEFINED_AT_ONCE
+        route = "definition" if small else "streamed"
     if route == "definition":
         check_phases(planes * profile.letters, lengths[-1])
     else:

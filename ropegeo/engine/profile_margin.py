@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 from ropegeo._arrays import FloatArray, IntArray
 from ropegeo.engine.certify import ExactDeficit
 from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_target, status_of
-from ropegeo.engine.searches import Progress, check_phases, check_streamed
+from ropegeo.engine.searches import DEFINED_AT_ONCE, Progress, check_phases, check_streamed
 from ropegeo.engine.staircase import LAST_DIGITS, exact_records, is_below, lowered
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import Enclosure, short
@@ -114,7 +114,7 @@ def _rivals(
 ) -> tuple[str, list[int], float]:
     """The route taken, distances that may hold a running maximum of the others, and the slack left (`staircase.py`)."""
     planes = len(profile.active_planes)
-    if route == "definition":
+    if route == "definition" or (route == "auto" and planes * length <= DEFINED_AT_ONCE):
         check_phases(planes, length)
         return "definition", _by_definition(profile, length, target), 0.0
     if route not in ("auto", "streamed"):

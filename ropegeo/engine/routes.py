@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from ropegeo.engine.index_margin import curve_of, index_curve
@@ -10,9 +11,9 @@ from ropegeo.engine.margin import MarginCurve, check_lengths, check_target
 from ropegeo.engine.profile_margin import profile_curve
 from ropegeo.engine.retrieval_margin import letter_curve
 from ropegeo.engine.searches import Progress
-from ropegeo.engine.staircase import staircase
+from ropegeo.engine.staircase import staircase, staircases
 from ropegeo.engine.trust import first_failing_length
-from ropegeo.errors import InvalidInputError
+from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
 from ropegeo.heads import LetterProfile, LogitProfile
 
@@ -90,6 +91,39 @@ def margin_curve(
     )
 
 
+def margin_curves(
+    profiles: Sequence[LogitProfile | LetterProfile],
+    lengths: Sequence[int],
+    *,
+    digits: int = DOUBLE_DIGITS,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[MarginCurve, ...]:
+    """Margin curves of many index heads on one spectrum, all in one pass over the distances.
+
+    Args:
+        profiles: real, non-negative coefficients each, on the same spectrum; each with its own offset.
+        lengths: n, above every offset.
+        digits: significant digits to prove.
+        threads: all usable cores if not given.
+        progress: called now and then with the number of displacements done.
+
+    Returns:
+        One curve a profile, in order, each what `margin_curve` gives alone.
+
+    Raises:
+        InvalidInputError: no profiles, other profiles, or lengths out of range.
+        UnsupportedError: a length that is not streamed.
+    """
+    ns = check_lengths("margin_curves", lengths)
+    if not profiles or not all(isinstance(profile, LogitProfile) and profile.is_peaked for profile in profiles):
+        raise InvalidInputError("margin_curves: needs profiles of index heads (real, non-negative coefficients)")
+    for profile in profiles:
+        check_target("margin_curves", profile.origin, ns)
+    stairs = staircases(profiles, max(ns) - 1, threads=threads, progress=progress)
+    return tuple(curve_of(steps, profile, ns, digits) for steps, profile in zip(stairs, profiles, strict=True))
+
+
 def record_curve(
     profile: LogitProfile | LetterProfile,
     length: int,
@@ -150,8 +184,6 @@ def drawn_lengths(
         offset: index heads: the offset of the query.
         count: number of evenly spaced lengths.
 
-    Raises:
-        UnsupportedError: a length that no route reaches.
     """
     # Powers of two with 60 fractional bits, so that lengths beyond the range of doubles are spaced as well.
     low, high = first.bit_length() - 1, last.bit_length()
@@ -164,6 +196,7 @@ def drawn_lengths(
         failing = first_failing_length(profile)
         changes |= {failing - 1, failing} if failing is not None else set()
     else:
-        for t in staircase(profile, last - 1).steps:  # lengths whose reach passes t: margin, worst, best
-            changes |= {t + offset, t + offset + 1, t, t + 1, 2 * t, 2 * t + 1}
+        with suppress(UnsupportedError):  # where no route reaches, only the spaced lengths are drawn
+            for t in staircase(profile, last - 1).steps:  # lengths whose reach passes t: margin, worst, best
+                changes |= {t + offset, t + offset + 1, t, t + 1, 2 * t, 2 * t + 1}
     return sorted(n for n in spaced | changes | {first, last} if first <= n <= last)

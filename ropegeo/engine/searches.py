@@ -11,7 +11,7 @@ Each yields candidates: all true steps are among them, whatever the rounding (`s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -28,6 +28,8 @@ MAX_PHASES = 2 * 10**8
 """Planes times reach that the definition is evaluated for (seconds of numpy)."""
 MAX_STREAMED = 10**14
 """Planes times reach that is streamed: under an hour on two cores."""
+DEFINED_AT_ONCE = 1 << 21
+"""The same that is evaluated by definition, in numpy: some 30 ms, less than it takes to load compiled kernels."""
 STREAMED_AT_ONCE = 1 << 30
 """Planes times reach that is streamed without looking for a faster route: a fraction of a second."""
 MAX_PRUNED = 10**18
@@ -99,6 +101,8 @@ def search(work: Work, route: str) -> tuple[str, Outcome]:
                 f"{', '.join(routes)}"
             )
         return route, routes[route](work)
+    if work.planes * work.reach <= DEFINED_AT_ONCE:
+        return "definition", _by_definition(work)
     if work.planes * work.reach <= STREAMED_AT_ONCE:
         return "streamed", _streamed(work)
     return _fastest(work, routes)
@@ -168,16 +172,31 @@ def _lattice(work: Work) -> Outcome:
 
 
 def _streamed(work: Work) -> Outcome:
+    return streamed_together((work.profile,), work.reach, work.threads, work.progress)[0]
+
+
+def streamed_together(
+    profiles: Sequence[LogitProfile], reach: int, threads: int | None, progress: Progress | None
+) -> list[Outcome]:
+    """Candidates of several profiles on one spectrum, and the slack of each, from one pass over 1..reach.
+
+    Raises:
+        InvalidInputError: different spectra.
+        UnsupportedError: planes times reach above `MAX_STREAMED`.
+    """
     from ropegeo.engine.sweep import Sweep, TooManyTiesError  # numba loads late: one plane never needs it
 
-    check_streamed(work.planes, work.reach)
-    sweep = Sweep((work.profile,), threads=work.threads)
+    check_streamed(sum(len(profile.active_planes) for profile in profiles), reach)
+    sweep = Sweep(tuple(profiles), threads=threads)
     try:
-        (found,) = sweep.records(1, work.reach, progress=work.progress)
-        return found.at.tolist(), 0.0
+        return [(found.at.tolist(), 0.0) for found in sweep.records(1, reach, progress=progress)]
     except TooManyTiesError:
-        (found,) = sweep.records(1, work.reach, slack=0.0, progress=work.progress)
-        return found.at.tolist(), float(2 * sweep.abs_errors[0] / work.profile.weight)
+        return [
+            (found.at.tolist(), float(2 * error / profile.weight) if profile.weight else 0.0)
+            for found, error, profile in zip(
+                sweep.records(1, reach, slack=0.0, progress=progress), sweep.abs_errors, profiles, strict=True
+            )
+        ]
 
 
 def _by_definition(work: Work) -> Outcome:

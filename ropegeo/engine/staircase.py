@@ -14,7 +14,7 @@ same to that many digits, only its place is then a choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,7 +22,7 @@ from math import lcm
 
 from ropegeo.engine.certify import ExactDeficit
 from ropegeo.engine.diophantine import OnePlaneStaircase, last_step, one_plane_staircase
-from ropegeo.engine.searches import Progress, Work, search
+from ropegeo.engine.searches import Progress, Work, search, streamed_together
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact import Enclosure
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
@@ -109,10 +109,40 @@ def staircase(
     if searched == 0:  # every displacement is a whole turn of every plane (or there is no plane): the exact tie
         return RecordStaircase(profile=profile, reach=reach, steps=(1,), method="closed_form")
     name, (candidates, slack) = search(Work(profile=profile, reach=searched, threads=threads, progress=progress), route)
-    steps = exact_records(ExactDeficit(profile), candidates)
-    if period is not None and period <= reach:
-        steps.append(period)
-    return RecordStaircase(profile=profile, reach=reach, steps=tuple(steps), method=name, slack=slack)
+    return _certified(profile, reach, name, candidates, slack)
+
+
+def _certified(
+    profile: LogitProfile, reach: int, method: str, candidates: Iterable[int], slack: float
+) -> RecordStaircase:
+    """The steps among candidates, and the exact tie where all planes return together."""
+    period = common_period(profile)
+    tie = period is not None and period <= reach
+    before = [t for t in candidates if period is None or t < period]
+    steps = exact_records(ExactDeficit(profile), before) if before else []
+    steps += [period] if tie and period is not None else []
+    return RecordStaircase(profile=profile, reach=reach, steps=tuple(steps), method=method, slack=slack)
+
+
+def staircases(
+    profiles: Sequence[LogitProfile],
+    reach: int,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[RecordStaircase, ...]:
+    """As `staircase` for many peaked profiles on one spectrum, streamed together in one pass.
+
+    Raises:
+        InvalidInputError: profiles that are not peaked, or of different spectra.
+        UnsupportedError: a reach beyond what is streamed.
+    """
+    if not all(profile.is_peaked for profile in profiles):
+        raise InvalidInputError("staircases: needs profiles with real, non-negative coefficients")
+    return tuple(
+        _certified(profile, reach, "streamed", *outcome)
+        for profile, outcome in zip(profiles, streamed_together(profiles, reach, threads, progress), strict=True)
+    )
 
 
 def common_period(profile: LogitProfile) -> int | None:
