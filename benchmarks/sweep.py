@@ -3,7 +3,8 @@
 Every side computes the same: the largest logit of a head on 64 planes (base 10000, head_dim 128, equal weights) over
 the displacements 1..N, on the same number of threads:
 
-* `ropegeo`: `Sweep.records`, which finds the whole curve margin(n), n <= N, on the way; `ropegeo_maximum`: `Sweep.maxima`;
+* `ropegeo`: `Sweep.records`, which finds the whole curve margin(n), n <= N, on the way;
+* `ropegeo_maximum`: `Sweep.maxima`, the maximum alone;
 * `numpy`: cos(outer(t, angles)) @ weights in blocks, as a user would write it;
 * `numba_loop`: a parallel loop over t with an inner loop over planes;
 * `torch`: the numpy way in eager torch, where torch is installed;
@@ -76,7 +77,7 @@ def torch_side(count: int) -> float:
 
 
 def dgemm_same_shape(distances: int, threads: int) -> None:
-    """As many flops as the plain angle addition of that many distances takes, in products of the sweep's block shape."""
+    """As many flops as plain angle addition takes for that many distances, in products of the sweep's block shape."""
     products = distances // (2 * ROWS * HALF)
     rng = np.random.default_rng(0)
     arrays = [

@@ -52,6 +52,14 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def _take_control() -> None:
+    """Let this thread set the limit: threadpoolctl (since 3.8) heeds the first thread that did, here any holder may."""
+    for library in _controller().lib_controllers:
+        clear = getattr(type(library), "clear_controlling_thread", None)
+        if clear is not None:
+            clear(force=True)
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Hold numpy's BLAS to one thread; the first holder sets the limit and the last one lifts it.
@@ -63,6 +71,7 @@ def one_blas_thread() -> Iterator[None]:
     with _lock:
         _holders += 1
         if _holders == 1:
+            _take_control()
             _release = _controller().limit(limits=1, user_api="blas").restore_original_limits
     try:
         yield
@@ -70,6 +79,7 @@ def one_blas_thread() -> Iterator[None]:
         with _lock:
             _holders -= 1
             if _holders == 0 and _release is not None:
+                _take_control()
                 _release()
                 _release = None
 
