@@ -73,6 +73,7 @@ CHUNK_BLOCKS = 1 << 19
 """Blocks that a chunk aims at: tens of milliseconds."""
 _FIRST_CHUNK = 1 << 14
 _TOP_LEVEL = 44
+_SURVIVING, _KNOWN_FROM = 0.7, 64
 _UNIT = 2.0**-53
 _TURN = 1 << 128
 
@@ -118,7 +119,7 @@ class PrunedEstimate:
     blocks: float
     shares: float
 
-    def seconds(self, displacements: int, *, block_ns: float = 12.0, share_ns: float = 0.8) -> float:
+    def seconds(self, displacements: int, *, block_ns: float = 30.0, share_ns: float = 1.4) -> float:
         """Estimated time of one thread for a number of displacements; the defaults were measured on an AVX2 core."""
         return displacements * (self.blocks * block_ns + self.shares * share_ns) * 1e-9
 
@@ -143,9 +144,10 @@ class _Plan:
         return len(self.groups) - 1
 
     def run(
-        self, start: int, stop: int, record: float, max_blocks: int, room: int = 4096
+        self, start: int, stop: int, record: float, max_blocks: int, tested: int, tries: IntArray
     ) -> tuple[int, IntArray, FloatArray, int, int, float]:
         """The search of start <= t < stop: where it stopped, candidates, deficits, blocks, shares, record."""
+        room = 4096
         found, deficits = np.empty(room, dtype=np.int64), np.empty(room)
         level = min(self.top, (stop - start - 1).bit_length())
         at, count, blocks, looked, record = search(
@@ -159,12 +161,14 @@ class _Plan:
             self.block_slack,
             self.leaf_slack,
             level,
+            min(level, tested),
             start,
             stop,
             record,
             max_blocks,
             found,
             deficits,
+            tries,
         )
         return int(at), found[:count], deficits[:count], int(blocks), int(looked) * LANES, float(record)
 
@@ -226,6 +230,7 @@ class _Found:
     start: int
     done: int
     stop: int
+    tried: IntArray
     displacements: list[int]
     deficits: list[float]
     blocks: int
@@ -233,16 +238,17 @@ class _Found:
 
 
 def _search_chunk(
-    plan: _Plan, halt: threading.Event, max_candidates: int, item: tuple[int, int, float, int]
+    plan: _Plan, halt: threading.Event, max_candidates: int, item: tuple[int, int, float, int, int]
 ) -> _Found:
     """One chunk; looks up every `CHUNK_BLOCKS` blocks whether the search was interrupted or has had enough."""
-    start, stop, record, max_blocks = item
+    start, stop, record, max_blocks, tested = item
+    tries = np.zeros((2, plan.top + 1), dtype=np.int64)
     at, blocks, shares = start, 0, 0
     displacements: list[int] = []
     deficits: list[float] = []
     while at < stop and blocks < max_blocks and len(displacements) <= max_candidates and not halt.is_set():
         at, found, values, visited, looked, record = plan.run(
-            at, stop, record, min(CHUNK_BLOCKS, max_blocks - blocks)
+            at, stop, record, min(CHUNK_BLOCKS, max_blocks - blocks), tested, tries
         )
         displacements += found.tolist()
         deficits += values.tolist()
@@ -252,6 +258,7 @@ def _search_chunk(
         start=start,
         done=at,
         stop=stop,
+        tried=tries,
         displacements=displacements,
         deficits=deficits,
         blocks=blocks,
@@ -311,15 +318,15 @@ def pruned_records(
     halt = threading.Event()
     record = budget
     blocks, shares, done = 0, 0, low
-    length = _FIRST_CHUNK
+    length, tested = _FIRST_CHUNK, plan.top
     displacements: list[int] = []
     deficits: list[float] = []
 
-    def chunks() -> Iterator[tuple[int, int, float, int]]:
+    def chunks() -> Iterator[tuple[int, int, float, int, int]]:
         start = low
         while start <= high:
             stop = min(start + length, high + 1)
-            yield start, stop, record, (1 << 62) if max_blocks is None else max(1, max_blocks - blocks)
+            yield start, stop, record, (1 << 62) if max_blocks is None else max(1, max_blocks - blocks), tested
             start = stop
 
     try:
@@ -339,6 +346,7 @@ def pruned_records(
             if done < chunk.stop or len(displacements) > max_candidates or (spent and done <= high):
                 break
             length = _next_length(chunk)
+            tested = _next_tested(chunk.tried, tested)
     finally:
         halt.set()
     return PrunedRecords(
@@ -364,6 +372,22 @@ def _next_length(chunk: _Found) -> int:
     return max(_FIRST_CHUNK, 1 << (min(fitting, 8 * length).bit_length() - 1))
 
 
+def _next_tested(tried: IntArray, tested: int) -> int:
+    """Level of the largest blocks worth a look: the highest at which a good part was skipped, or one above.
+
+    A level at which nearly every block survives costs a look for nothing. If a level skips most of its blocks, the one
+    above skips some: with independent halves, at a rate s**2 where this one skips s.
+    """
+    known = tried[0] >= _KNOWN_FROM
+    useful = np.flatnonzero(known & (tried[1] <= _SURVIVING * tried[0]))
+    if not useful.size:
+        return tested
+    level = int(useful[-1])
+    if level == tested and 2 * tried[1, level] < tried[0, level]:
+        level = min(level + 1, tried.shape[1] - 1)
+    return level
+
+
 def pruned_estimate(
     profile: LogitProfile, low: int, high: int, budget: float, *, samples: int = 16, seed: int = 0
 ) -> PrunedEstimate:
@@ -386,11 +410,14 @@ def pruned_estimate(
         raise InvalidInputError("pruned_estimate: needs -2**62 < low <= high < 2**62 and at least one sample")
     plan = _plan(profile)
     places = np.random.default_rng(seed).random(samples)
+    tested = plan.top
     covered, blocks, shares = 0, 0, 0
     for i, place in enumerate(places.tolist()):
         start = low + int((high - low) * ((i + place) / samples))
         stop = min(high + 1, start + (1 << min(plan.top, 40)))
-        at, _, _, visited, looked, _ = plan.run(start, stop, budget, 4096)
+        tries = np.zeros((2, plan.top + 1), dtype=np.int64)
+        at, _, _, visited, looked, _ = plan.run(start, stop, budget, 4096, tested, tries)
+        tested = _next_tested(tries, tested)
         covered += at - start
         blocks += visited
         shares += looked

@@ -17,6 +17,7 @@ LANES = 8
 """Planes that are summed before the sum is looked at; plane arrays are padded to a multiple of it."""
 ROOT, LINEAR, CONSTANT = 0, 1, 2
 
+_BATCH = 4  # groups that are bounded in one loop: the loop costs as much again as 20 planes
 _MASK = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _ROUND = 1.5 * 2.0**52  # (x + _ROUND) - _ROUND is x rounded to an integer, for |x| < 2**51, in two vector additions
@@ -80,31 +81,33 @@ def slackened(record: float, slack: FloatArray) -> float:
 
 @compiled
 def bound_planes(
-    parent: FloatArray,
-    step: FloatArray,
-    side: float,
-    half: FloatArray,
-    weight: FloatArray,
-    centre: FloatArray,
+    turns: FloatArray,
+    steps: FloatArray,
+    halves: FloatArray,
+    weights: FloatArray,
     least: FloatArray,
+    level: int,
+    side: float,
+    first: int,
+    last: int,
 ) -> None:
-    """Centres of a child block and the least that each plane adds to the deficit in it."""
-    for i in range(parent.size):
-        turn = parent[i] + side * step[i]
+    """Centres of a block, from those of the one above it, and the least that planes first..last-1 add in the block."""
+    for i in range(np.uint64(first), np.uint64(last)):  # unsigned: a negative index would count from the end
+        turn = turns[level + 1, i] + side * steps[level, i]
         turn -= (turn + _ROUND) - _ROUND
-        centre[i] = turn
-        away = abs(turn) - half[i]
+        turns[level, i] = turn
+        away = abs(turn) - halves[level, i]
         away = away if away > 0.0 else 0.0
         y = away * away
-        least[i] = weight[i] * (y * (_C1 - y * (_C2 - y * (_C3 - y * _C4))))
+        least[i] = weights[i] * (y * (_C1 - y * (_C2 - y * (_C3 - y * _C4))))
 
 
 @compiled
-def move_planes(parent: FloatArray, step: FloatArray, side: float, centre: FloatArray) -> None:
+def move_planes(turns: FloatArray, steps: FloatArray, level: int, side: float, first: int) -> None:
     """Centres alone, of planes that cannot bound a block this long but will bound its parts."""
-    for i in range(parent.size):
-        turn = parent[i] + side * step[i]
-        centre[i] = turn - ((turn + _ROUND) - _ROUND)
+    for i in range(np.uint64(first), np.uint64(turns.shape[1])):
+        turn = turns[level + 1, i] + side * steps[level, i]
+        turns[level, i] = turn - ((turn + _ROUND) - _ROUND)
 
 
 @compiled
@@ -119,12 +122,14 @@ def search(
     block_slack: FloatArray,
     leaf_slack: FloatArray,
     level: int,
+    tested: int,
     start: int,
     stop: int,
     record: float,
     max_blocks: int,
     found: IntArray,
     deficits: FloatArray,
+    tries: IntArray,
 ) -> tuple[int, int, int, int, float]:
     """Depth-first search of start <= t < stop, in increasing order of t.
 
@@ -138,13 +143,15 @@ def search(
         groups: (levels): how many groups of `LANES` planes bound a block.
         block_slack: see `slackened`; for the bound of a block.
         leaf_slack: the same for a deficit.
-        level: of the largest blocks.
+        level: of the largest blocks, whose phases are formed exactly.
+        tested: level of the largest blocks that are bounded, at most `level`; larger ones are halved unseen.
         start: first displacement.
         stop: one past the last displacement.
         record: the least deficit known before `start`, or the budget.
         max_blocks: number of blocks after which to stop.
         found: to be filled with candidates.
         deficits: to be filled with their deficits.
+        tries: (2, levels): counts of blocks bounded and of those that survived, added to.
 
     Returns:
         Where the search stopped (all before it is done), number of candidates, of blocks, of groups of planes looked
@@ -168,17 +175,19 @@ def search(
             side = 0.0
         else:
             side = 1.0 if ((at - start) >> lev) & 1 else -1.0
+        if lev > tested:
+            move_planes(turns, steps, lev, side, 0)
+            lev -= 1
+            continue
         blocks += 1
+        tries[0, lev] += 1
         total = totals[lev + 1]
         group = groups[lev]
         # Fast planes first: the parent's total has the slow ones, and they have hardly moved.
         while group > 0 and total < block_limit:
-            first = group - 2 if group > 2 else 0
+            first = group - _BATCH if group > _BATCH else 0
             looked += group - first
-            a, b = first * LANES, group * LANES
-            bound_planes(
-                turns[lev + 1, a:b], steps[lev, a:b], side, halves[lev, a:b], weights[a:b], turns[lev, a:b], least[a:b]
-            )
+            bound_planes(turns, steps, halves, weights, least, lev, side, first * LANES, group * LANES)
             for g in range(first, group):
                 i = g * LANES
                 part = ((least[i] + least[i + 1]) + (least[i + 2] + least[i + 3])) + (
@@ -189,9 +198,9 @@ def search(
                 total += part - parts[lev + 1, g]
             group = first
         if total < block_limit:
+            tries[1, lev] += 1
             if lev > 0:
-                a = groups[lev] * LANES
-                move_planes(turns[lev + 1, a:], steps[lev, a:], side, turns[lev, a:])
+                move_planes(turns, steps, lev, side, groups[lev] * LANES)
                 fresh = 0.0
                 for g in range(groups[lev]):
                     fresh += parts[lev, g]
