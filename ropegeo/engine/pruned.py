@@ -22,8 +22,8 @@ share in the whole, so a half starts from the sum of the whole and replaces shar
 reaches the record or all are replaced. A single displacement that survives is evaluated.
 
 Rounding. u = 2**-53, W = sum w_k. Suppose turns are off by at most delta and all else by a relative b. With
-g(x) = 1 - cos 2 pi x, |g'| = 2 pi |sin 2 pi x| <= 2 pi sqrt(2 g) and |g''| <= 4 pi**2, so by Taylor and Cauchy-Schwarz a
-computed D (or bound in place of D) exceeds or misses the true one by no more than
+g(x) = 1 - cos 2 pi x, |g'| = 2 pi |sin 2 pi x| <= 2 pi sqrt(2 g) and |g''| <= 4 pi**2, so by Taylor and Cauchy-Schwarz
+a computed D (or bound in place of D) exceeds or misses the true one by no more than
 
     E(D) = a sqrt(D) + b D + c,     a = 2 pi delta sqrt(2 W),  c = 2 pi**2 delta**2 W = a**2/4.
 
@@ -32,18 +32,21 @@ b = (planes + 16) u for the sine, the products and the sum. Blocks have delta <=
 phi_k, centre and two sums 4.5u, 3u/4 for each halving (a stored step u/4, the sum u/2), half width and difference 1u;
 and b = (planes + 128) u: Horner's rule loses below 40u as p(y)/z**2 >= 0.2, and replacing a share costs 2u of a sum.
 
-The candidates. Let R be the least computed deficit before t, or the budget. A displacement with D(t) < R_true, the
-true least, has D(t) < D' <= R + E(D'), so sqrt(D') <= (1 + b)(sqrt(R) + 3a/2) and E(D') <= 1.02 (a sqrt(R) + b R) + 7.5 c.
+The candidates. Let R be the least computed deficit before t, or the budget. A displacement with D(t) below the true
+least has D(t) < D' <= R + E(D'), so sqrt(D') <= (1 + b) (sqrt(R) + 3a/2) and E(D') <= 1.02 (a sqrt(R) + b R) + 7.5 c.
 So D(t) is computed as less than R + 2 E(D') <= R + s(R) with
 
     s(R) = 2.1 a sqrt(R) + 2.1 b R + 16 c:
 
-it is a candidate if it is evaluated. And it is: every t with computed D(t) < R + s(R) has, by the same steps once more,
-sqrt(D(t)) <= sqrt(R) + 2.8 a and a computed bound below R + s(R) + 2 E(D(t)) < R + 5 a sqrt(R) + 5 b R + 48 c with the a, b,
-c of blocks; blocks are skipped only beyond that. So the candidates are exactly the t with computed D(t) < R + s(R),
-however the range was cut and whatever the threads did: a chunk that starts from an older record finds more, and
-the merge, in order, applies the test again. They contain every record minimum below the budget; which of them are,
-is for ball arithmetic to say.
+it is a candidate if it is evaluated. And it is: every t with computed D(t) < R + s(R) has, by the same steps once
+more, sqrt(D(t)) <= (1 + 2b) (sqrt(R) + 2.8 a) and a computed bound below
+
+    R + s(R) + 2 E(D(t)) < R + 5 a sqrt(R) + 5 b R + 48 c
+
+with the a, b, c of blocks; blocks are skipped only from there on. So the candidates are exactly the t with computed
+D(t) < R + s(R), however the range was cut and whatever the threads did: a chunk that starts from an older record finds
+more, and the merge, in order, applies the test again. They contain every record minimum below the budget; which of
+them are, is for ball arithmetic to say.
 
 Source: branch and bound, Land and Doig 1960; the bound is that of interval arithmetic, Moore 1966.
 """
@@ -73,7 +76,7 @@ CHUNK_BLOCKS = 1 << 19
 """Blocks that a chunk aims at: tens of milliseconds."""
 _FIRST_CHUNK = 1 << 14
 _TOP_LEVEL = 44
-_SURVIVING, _KNOWN_FROM = 0.7, 64
+_SURVIVING, _KNOWN_FROM, _FADING = 0.7, 64, 0.9
 _UNIT = 2.0**-53
 _TURN = 1 << 128
 
@@ -302,23 +305,16 @@ def pruned_records(
         >>> from ropegeo.spectrum import RopeSpectrum
         >>> head = LogitProfile(spectrum=RopeSpectrum.from_base(10000, head_dim=8), coefficients=np.ones(4))
         >>> pruned_records(head, 1, 10**6, 0.01).displacements.tolist()
-        [314773, 628918]
+        [31416, 69115, 100531, 169646]
     """
-    if not -MAX_DISPLACEMENT < low <= high < MAX_DISPLACEMENT:
-        raise InvalidInputError(
-            f"pruned_records: needs -2**62 < low <= high < 2**62; got {short(low)} and {short(high)}"
-        )
-    if math.isnan(budget) or budget < 0:
-        raise InvalidInputError(f"pruned_records: the budget {budget} must be a deficit, at least 0")
-    if not profile.active_planes:
-        raise InvalidInputError("pruned_records: all coefficients are zero, so every deficit is 0")
+    _check("pruned_records", profile, low, high, budget)
     if (max_blocks is not None and max_blocks < 1) or max_candidates < 1:
         raise InvalidInputError("pruned_records: max_blocks and max_candidates must be at least 1")
     plan = _plan(profile)
     halt = threading.Event()
     record = budget
     blocks, shares, done = 0, 0, low
-    length, tested = _FIRST_CHUNK, plan.top
+    length, tested, remembered = _FIRST_CHUNK, plan.top, np.zeros((2, plan.top + 1))
     displacements: list[int] = []
     deficits: list[float] = []
 
@@ -346,7 +342,8 @@ def pruned_records(
             if done < chunk.stop or len(displacements) > max_candidates or (spent and done <= high):
                 break
             length = _next_length(chunk)
-            tested = _next_tested(chunk.tried, tested)
+            remembered = _FADING * remembered + chunk.tried
+            tested = _next_tested(remembered, tested)
     finally:
         halt.set()
     return PrunedRecords(
@@ -358,6 +355,15 @@ def pruned_records(
         blocks=blocks,
         shares=shares,
     )
+
+
+def _check(call: str, profile: LogitProfile, low: int, high: int, budget: float) -> None:
+    if not -MAX_DISPLACEMENT < low <= high < MAX_DISPLACEMENT:
+        raise InvalidInputError(f"{call}: needs -2**62 < low <= high < 2**62; got {short(low)} and {short(high)}")
+    if math.isnan(budget) or budget < 0:
+        raise InvalidInputError(f"{call}: the budget {budget} must be a deficit, at least 0")
+    if not profile.active_planes:
+        raise InvalidInputError(f"{call}: all coefficients are zero, so every deficit is 0")
 
 
 def _slackened(record: float, slack: FloatArray) -> float:
@@ -372,19 +378,19 @@ def _next_length(chunk: _Found) -> int:
     return max(_FIRST_CHUNK, 1 << (min(fitting, 8 * length).bit_length() - 1))
 
 
-def _next_tested(tried: IntArray, tested: int) -> int:
-    """Level of the largest blocks worth a look: the highest at which a good part was skipped, or one above.
+def _next_tested(tried: FloatArray, tested: int) -> int:
+    """Level of the largest blocks worth a look: the highest at which a good part was skipped; one above, to try it.
 
-    A level at which nearly every block survives costs a look for nothing. If a level skips most of its blocks, the one
-    above skips some: with independent halves, at a rate s**2 where this one skips s.
+    A level at which nearly every block survives costs a look for nothing. It is tried again when what is remembered
+    of it has faded.
     """
     known = tried[0] >= _KNOWN_FROM
     useful = np.flatnonzero(known & (tried[1] <= _SURVIVING * tried[0]))
     if not useful.size:
         return tested
     level = int(useful[-1])
-    if level == tested and 2 * tried[1, level] < tried[0, level]:
-        level = min(level + 1, tried.shape[1] - 1)
+    if level == tested and level + 1 < known.size and not known[level + 1]:
+        level += 1
     return level
 
 
@@ -404,10 +410,14 @@ def pruned_estimate(
         samples: number of windows.
         seed: of the random places.
 
+    Raises:
+        InvalidInputError: as `pruned_records`; no sample.
+
     Accuracy: an estimate; near returns that no window meets are not counted.
     """
-    if not -MAX_DISPLACEMENT < low <= high < MAX_DISPLACEMENT or samples < 1:
-        raise InvalidInputError("pruned_estimate: needs -2**62 < low <= high < 2**62 and at least one sample")
+    _check("pruned_estimate", profile, low, high, budget)
+    if samples < 1:
+        raise InvalidInputError("pruned_estimate: samples must be at least 1")
     plan = _plan(profile)
     places = np.random.default_rng(seed).random(samples)
     tested = plan.top
@@ -417,7 +427,7 @@ def pruned_estimate(
         stop = min(high + 1, start + (1 << min(plan.top, 40)))
         tries = np.zeros((2, plan.top + 1), dtype=np.int64)
         at, _, _, visited, looked, _ = plan.run(start, stop, budget, 4096, tested, tries)
-        tested = _next_tested(tries, tested)
+        tested = _next_tested(tries.astype(np.float64), tested)
         covered += at - start
         blocks += visited
         shares += looked

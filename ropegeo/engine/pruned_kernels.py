@@ -56,7 +56,7 @@ def turn_at(limbs: UintArray, plane: int, t: int) -> float:
     upper = float(digit)
     if upper >= 2147483648.0:
         upper -= 4294967296.0
-    turn = upper * 2.0**-32 + float(before) * 2.0**-64
+    turn: float = upper * 2.0**-32 + float(before) * 2.0**-64
     return -turn if t < 0 else turn
 
 
@@ -76,7 +76,8 @@ def deficit_at(limbs: UintArray, shifts: FloatArray, weights: FloatArray, t: int
 @compiled
 def slackened(record: float, slack: FloatArray) -> float:
     """The record and what rounding may add to a deficit below it."""
-    return record + (slack[ROOT] * math.sqrt(record) + slack[LINEAR] * record + slack[CONSTANT])
+    more: float = slack[ROOT] * math.sqrt(record) + slack[LINEAR] * record + slack[CONSTANT]
+    return record + more
 
 
 @compiled
@@ -148,7 +149,7 @@ def search(
         start: first displacement.
         stop: one past the last displacement.
         record: the least deficit known before `start`, or the budget.
-        max_blocks: number of blocks after which to stop.
+        max_blocks: number of blocks after which to stop, though not before something is done.
         found: to be filled with candidates.
         deficits: to be filled with their deficits.
         tries: (2, levels): counts of blocks bounded and of those that survived, added to.
@@ -166,7 +167,7 @@ def search(
     leaf_limit = slackened(record, leaf_slack)
     at, lev = start, level
     count, blocks, looked = 0, 0, 0
-    while at < stop and blocks < max_blocks and count < found.size:
+    while at < stop and (blocks < max_blocks or at == start) and count < found.size:
         if lev == level:
             for k in range(width):
                 turn = turn_at(limbs, k, at) + shifts[k]
