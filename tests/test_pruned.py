@@ -319,6 +319,8 @@ def test_bad_input() -> None:
         pruned_estimate(nothing, 1, 2, 1.0)
     with pytest.raises(InvalidInputError, match="at least 1"):
         pruned_records(head, 1, 2, 1.0, max_blocks=0)
+    with pytest.raises(InvalidInputError, match="samples"):
+        pruned_estimate(head, 1, 2, 1.0, samples=0)
 
 
 def test_plain_python_agrees_without_warnings() -> None:

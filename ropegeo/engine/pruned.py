@@ -122,7 +122,7 @@ class PrunedEstimate:
     blocks: float
     shares: float
 
-    def seconds(self, displacements: int, *, block_ns: float = 30.0, share_ns: float = 1.4) -> float:
+    def seconds(self, displacements: int, *, block_ns: float = 35.0, share_ns: float = 1.6) -> float:
         """Estimated time of one thread for a number of displacements; the defaults were measured on an AVX2 core."""
         return displacements * (self.blocks * block_ns + self.shares * share_ns) * 1e-9
 
