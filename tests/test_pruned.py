@@ -1,0 +1,347 @@
+"""The pruned search of many planes, against every displacement evaluated in plain fractions and mpmath."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from math import factorial, floor, inf, pi
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as budgeted
+from hypothesis import strategies as st
+
+from ropegeo.engine import pruned, pruned_kernels
+from ropegeo.engine.diophantine import one_plane_staircase
+from ropegeo.engine.pruned import PrunedEstimate, pruned_estimate, pruned_records
+from ropegeo.errors import InvalidInputError
+from ropegeo.exact import ClosedForm
+from ropegeo.heads import LogitProfile
+from ropegeo.spectrum import RopeSpectrum
+
+U = 2.0**-53
+
+
+# ---- an oracle of its own: turns as fractions, the cosine of mpmath ----
+
+
+def turns_of_base(base: str, planes: int) -> list[Fraction]:
+    """Turns per position of the default spectrum, to 300 bits."""
+    with mpmath.workprec(400):
+        exact = [mpmath.mpf(base) ** (-mpmath.mpf(k) / planes) / (2 * mpmath.pi) for k in range(planes)]
+        return [Fraction(int(mpmath.floor(turn * 2**300)), 2**300) for turn in exact]
+
+
+def deficits(turns: Sequence[Fraction], coefficients: Sequence[complex], displacements: Sequence[int]) -> np.ndarray:
+    """sum |c| (1 - cos(2 pi (t alpha) + arg c)); phases exact, then double."""
+    t = np.array([int(x) for x in displacements], dtype=object)
+    total = np.zeros(len(t))
+    for turn, c in zip(turns, coefficients, strict=True):
+        fixed = floor(turn * 2**128)
+        rest = np.array([int(x) for x in (t * fixed) % 2**128], dtype=object)
+        x = np.array([float(Fraction(int(r), 2**128)) for r in rest]) + float(np.angle(c)) / (2 * pi)
+        total += abs(c) * 2 * np.sin(pi * x) ** 2
+    return total
+
+
+def record_minima(values: np.ndarray, budget: float, clear: float) -> list[int]:
+    """Places where the running minimum falls by more than `clear`, what the oracle's own rounding cannot decide."""
+    places, lowest = [], budget
+    for place, value in enumerate(values):
+        if value < lowest - clear:
+            places.append(place)
+        lowest = min(lowest, value)
+    return places
+
+
+def profile(base: str, coefficients: Sequence[complex]) -> LogitProfile:
+    spectrum = RopeSpectrum.from_base(base, head_dim=2 * len(coefficients))
+    return LogitProfile(spectrum=spectrum, coefficients=np.array(coefficients))
+
+
+def rational(turns: Sequence[Fraction], coefficients: Sequence[complex]) -> LogitProfile:
+    angles = tuple(2 * turn * ClosedForm.pi() for turn in turns)
+    spectrum = RopeSpectrum(angles=angles, head_dim=2 * len(turns))
+    return LogitProfile(spectrum=spectrum, coefficients=np.array(coefficients))
+
+
+PHASED = [complex(np.exp(2j * pi * k * k / 7)) for k in range(8)]  # a head with many records
+planes_st = st.integers(1, 11)
+
+
+@st.composite
+def heads(draw: st.DrawFn) -> tuple[str, list[complex]]:
+    planes = draw(planes_st)
+    phased = draw(st.booleans())
+    weights = draw(st.lists(st.sampled_from([0.0, 1e-3, 0.3, 1.0, 1.7]), min_size=planes, max_size=planes))
+    weights[draw(st.integers(0, planes - 1))] = 1.0
+    angles = draw(st.lists(st.floats(0, 6.3), min_size=planes, max_size=planes)) if phased else [0.0] * planes
+    coefficients = [complex(w * np.exp(1j * a)) for w, a in zip(weights, angles, strict=True)]
+    return draw(st.sampled_from(["3", "50", "10000", "500000"])), coefficients
+
+
+# ---- records ----
+
+
+@budgeted(max_examples=25)
+@given(
+    head=heads(),
+    low=st.sampled_from([-1500, 0, 1, 777, 10**9, 10**15, -(10**15), 2**62 - 2001]),
+    length=st.integers(1, 1500),
+    share=st.sampled_from([0.05, 0.4, inf]),
+)
+def test_every_record_is_among_the_candidates(
+    head: tuple[str, list[complex]], low: int, length: int, share: float
+) -> None:
+    base, c = head
+    weight = float(np.abs(c).sum())
+    budget = share * weight
+    values = deficits(turns_of_base(base, len(c)), c, range(low, low + length))
+    found = pruned_records(profile(base, c), low, low + length - 1, budget, threads=1)
+    assert found.complete
+    assert found.complete_to == low + length - 1
+    at = found.displacements.tolist()
+    assert at == sorted(set(at))
+    assert {low + place for place in record_minima(values, budget, clear=0.0)} <= set(at)
+    # what is found is a record to within twice the rounding that the module states, and its deficit is right
+    running = np.minimum.accumulate(np.concatenate([[budget], values]))
+    for t, deficit in zip(at, found.deficits.tolist(), strict=True):
+        value = values[t - low]
+        slack = 200 * U * (np.sqrt(weight * value) + value + 200 * U * weight)
+        assert abs(deficit - value) <= slack
+        assert value <= running[t - low] + 4 * slack
+
+
+@pytest.mark.parametrize("low", [1, 10**15, -(2**61)])
+def test_long_range_with_few_blocks(low: int) -> None:
+    c = [1.0] * 8
+    length = 200_000
+    head = profile("10000", c)
+    alpha = np.array([floor(turn * 2**64) for turn in turns_of_base("10000", 8)], dtype=np.uint64)
+    start = np.array([floor((low * turn) % 1 * 2**64) for turn in turns_of_base("10000", 8)], dtype=np.uint64)
+    turns = (start + np.arange(length, dtype=np.uint64)[:, None] * alpha) * 2.0**-64  # off by length * 2**-64 turn
+    values = (2 * np.sin(pi * turns) ** 2).sum(axis=1)
+    found = pruned_records(head, low, low + length - 1, inf)
+    expected = [low + place for place in record_minima(values, inf, clear=1e-9)]
+    assert set(expected) <= set(found.displacements.tolist())
+    assert len(found.displacements) <= len(expected) + 1
+    assert found.blocks < length / 10
+
+
+def test_chunks_and_threads_do_not_change_the_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    head = profile("10000", list(rng.random(6) * np.exp(2j * pi * rng.random(6))))
+    whole = pruned_records(head, -3, 50_000, inf, threads=1)
+    assert len(whole.displacements) > 5
+    for first, blocks, threads in ((1, 1 << 19, 1), (3, 7, 1), (3, 7, 2), (64, 100, 3), (1 << 14, 1 << 19, 2)):
+        monkeypatch.setattr(pruned, "_FIRST_CHUNK", first)
+        monkeypatch.setattr(pruned, "CHUNK_BLOCKS", blocks)
+        again = pruned_records(head, -3, 50_000 if first > 50 else 3000, inf, threads=threads)
+        kept = whole.displacements <= again.high
+        assert again.complete
+        assert again.displacements.tolist() == whole.displacements[kept].tolist()
+        assert again.deficits.tolist() == whole.deficits[kept].tolist()
+
+
+def test_records_of_one_plane_are_the_convergents() -> None:
+    spectrum = RopeSpectrum.from_base("10000", head_dim=4)
+    for plane, reach in ((0, 30_000), (1, 10**6)):
+        c = np.zeros(2, dtype=np.complex128)
+        c[plane] = 2.5
+        steps = one_plane_staircase(spectrum.angles[plane], reach).steps
+        found = pruned_records(LogitProfile(spectrum=spectrum, coefficients=c), 1, reach, inf)
+        assert set(steps) <= set(found.displacements.tolist())
+        if plane == 0:
+            assert tuple(found.displacements.tolist()) == steps
+
+
+def test_rational_planes_return_exactly_and_ties_are_kept() -> None:
+    head = rational([Fraction(1, 6), Fraction(1, 10), Fraction(5, 1)], [1.0, 0.5, 0.7])
+    found = pruned_records(head, 1, 200, inf)
+    assert [t for t in found.displacements.tolist() if t % 30 == 0] == [30, 60, 90, 120, 150, 180]
+    assert found.deficits[found.displacements == 30] < 1e-29
+    assert pruned_records(head, 1, 29, 1e-9).displacements.size == 0
+
+
+def test_a_flat_profile_gives_up_with_its_ties() -> None:
+    head = rational([Fraction(1), Fraction(3)], [1.0, 1j])
+    found = pruned_records(head, 1, 10**9, inf, max_candidates=1000)
+    assert not found.complete
+    assert 1000 < len(found.displacements) < 10_000
+    assert found.complete_to >= found.displacements[-1]
+    assert np.allclose(found.deficits, 1.0)
+    assert pruned_records(head, 1, 10**12, 0.5).complete  # nothing can be below: one look at each of the largest blocks
+
+
+def test_zero_weights_change_nothing() -> None:
+    c = np.array([0.0, 1.0, 0.0, 0.6, 0.0])
+    spectrum = RopeSpectrum.from_base("10000", head_dim=10)
+    few = RopeSpectrum(angles=(spectrum.angles[1], spectrum.angles[3]), head_dim=4)
+    first = pruned_records(LogitProfile(spectrum=spectrum, coefficients=c), 1, 5000, inf)
+    second = pruned_records(LogitProfile(spectrum=few, coefficients=c[[1, 3]]), 1, 5000, inf)
+    assert first.displacements.tolist() == second.displacements.tolist()
+
+
+def test_giving_up_says_how_far() -> None:
+    head = profile("10000", PHASED)
+    whole = pruned_records(head, 1, 10**6, inf, threads=1)
+    assert whole.blocks > 2000
+    for threads in (1, 2):
+        part = pruned_records(head, 1, 10**6, inf, threads=threads, max_blocks=2000)
+        assert not part.complete
+        assert 1 <= part.complete_to < 10**6
+        kept = whole.displacements <= part.complete_to
+        assert part.displacements.tolist() == whole.displacements[kept].tolist()
+
+
+def test_progress_and_interrupts_between_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    head = profile("10000", [1.0] * 8)
+    done: list[int] = []
+    pruned_records(head, 1, 200_000, inf, threads=1, progress=done.append)
+    assert done == sorted(done)
+    assert done[-1] == 200_000
+    monkeypatch.setattr(pruned, "CHUNK_BLOCKS", 1 << 10)
+
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    for threads in (1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            pruned_records(head, 1, 10**14, inf, threads=threads, progress=interrupt)
+
+
+# ---- the bound ----
+
+
+@budgeted(max_examples=60)
+@given(
+    head=heads(),
+    start=st.integers(-(10**17), 10**17),
+    level=st.integers(0, 20),
+    inside=st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=8),
+)
+def test_the_bound_is_below_every_deficit_in_the_block(
+    head: tuple[str, list[complex]], start: int, level: int, inside: list[float]
+) -> None:
+    base, c = head
+    plan = pruned._plan(profile(base, c))
+    level = min(level, plan.top)
+    turns, least = np.zeros((plan.top + 2, plan.weights.size)), np.zeros(plan.weights.size)
+    for i in range(plan.weights.size):
+        turns[level + 1, i] = pruned_kernels.turn_at(plan.limbs, i, start) + plan.shifts[i] + plan.roots[level, i]
+    pruned_kernels.bound_planes(turns, plan.steps, plan.halves, plan.weights, least, level, 0.0, 0, least.size)
+    bound = least.sum()
+    points = sorted({start, start + (1 << level) - 1, *(start + int(x * (1 << level)) for x in inside)})
+    values = deficits(turns_of_base(base, len(c)), c, points)
+    assert bound <= pruned_kernels.slackened(values.min(), plan.block_slack)
+    if level == 0:
+        assert bound >= 0.98 * values[0] - 1e-12
+
+
+def test_centres_of_halves_are_those_of_their_own_blocks() -> None:
+    plan = pruned._plan(profile("10000", [1.0, 1j, 0.5]))
+    for level in range(plan.top):
+        exact = plan.roots[level + 1]  # centre of the whole, then of the left half
+        left = (exact - plan.steps[level] - plan.roots[level]) % 1
+        assert np.all(np.minimum(left, 1 - left) < 4 * U)
+
+
+def test_exact_turns_of_large_displacements() -> None:
+    turns = turns_of_base("500000", 5)
+    plan = pruned._plan(profile("500000", [1.0] * 5))
+    order = sorted(range(5), key=lambda k: min(turns[k], 1 - turns[k]))
+    for t in (0, 1, -1, 2**32, 2**32 - 1, 10**15 + 7, -(10**18), 2**62 - 1, -(2**62) + 1):
+        for i, k in enumerate(order):
+            expected = (turns[k] * t + Fraction(1, 2)) % 1 - Fraction(1, 2)
+            off = abs(Fraction(pruned_kernels.turn_at(plan.limbs, i, t)) - expected)
+            assert min(off, 1 - off) < Fraction(1, 2**53)
+
+
+def test_polynomial_is_below_and_near() -> None:
+    y = np.linspace(0, 0.5, 2001)
+    least = np.zeros(y.size)
+    flat = np.zeros((1, y.size))
+    pruned_kernels.bound_planes(np.stack([y, y]), flat, flat, np.ones(y.size), least, 0, 0.0, 0, y.size)
+    with mpmath.workdps(30):
+        exact = np.array([float(1 - mpmath.cos(2 * mpmath.pi * mpmath.mpf(float(x)))) for x in y])
+    assert np.all(least <= exact * (1 + 40 * U))
+    assert np.all(least >= 0.98 * exact)
+    assert least[-1] == pytest.approx(sum((-1) ** (m + 1) * pi ** (2 * m) / factorial(2 * m) for m in range(1, 5)))
+
+
+def test_fault_a_bound_without_half_widths_loses_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    c = PHASED
+    right = pruned_records(profile("10000", c), 1, 100_000, inf, threads=1).displacements.tolist()
+    sound = pruned._plan
+
+    def faulty(head: LogitProfile) -> object:
+        plan = sound(head)
+        plan.halves[:] = 0.0
+        return plan
+
+    monkeypatch.setattr(pruned, "_plan", faulty)
+    wrong = pruned_records(profile("10000", c), 1, 100_000, inf, threads=1).displacements.tolist()
+    assert not set(right) <= set(wrong)
+
+
+# ---- the estimate, bad input, plain Python ----
+
+
+def test_estimate_is_near_the_work() -> None:
+    head = profile("10000", [1.0] * 12)
+    budget = 1.0
+    found = pruned_records(head, 1, 3 * 10**6, budget, threads=1)
+    estimate = pruned_estimate(head, 1, 3 * 10**6, budget, samples=64)
+    assert found.blocks / 4 < estimate.blocks * 3e6 < found.blocks * 4
+    assert estimate == pruned_estimate(head, 1, 3 * 10**6, budget, samples=64)
+    assert PrunedEstimate(blocks=0.5, shares=4.0).seconds(10**9, block_ns=2.0, share_ns=0.25) == pytest.approx(2.0)
+
+
+def test_bad_input() -> None:
+    head = profile("10000", [1.0, 1.0])
+    nothing = LogitProfile(spectrum=head.spectrum, coefficients=np.zeros(2, dtype=np.complex128))
+    for low, high in ((2, 1), (1, 2**62), (-(2**62), 1)):
+        with pytest.raises(InvalidInputError, match="low <= high"):
+            pruned_records(head, low, high, 1.0)
+        with pytest.raises(InvalidInputError, match="low <= high"):
+            pruned_estimate(head, low, high, 1.0)
+    for budget in (-1.0, float("nan")):
+        with pytest.raises(InvalidInputError, match="budget"):
+            pruned_records(head, 1, 2, budget)
+    with pytest.raises(InvalidInputError, match="all coefficients are zero"):
+        pruned_records(nothing, 1, 2, 1.0)
+    with pytest.raises(InvalidInputError, match="all coefficients are zero"):
+        pruned_estimate(nothing, 1, 2, 1.0)
+    with pytest.raises(InvalidInputError, match="at least 1"):
+        pruned_records(head, 1, 2, 1.0, max_blocks=0)
+    with pytest.raises(InvalidInputError, match="samples"):
+        pruned_estimate(head, 1, 2, 1.0, samples=0)
+
+
+def test_plain_python_agrees_without_warnings() -> None:
+    script = (
+        "import numpy as np\n"
+        "from ropegeo.engine.pruned import pruned_records\n"
+        "from ropegeo.heads import LogitProfile\n"
+        "from ropegeo.spectrum import RopeSpectrum\n"
+        "base = RopeSpectrum.from_base('10000', head_dim=8)\n"
+        "h = LogitProfile(spectrum=base, coefficients=np.array([1, 1j, .5, 2]))\n"
+        "for low in (-300, 10**18):\n"
+        "    print(pruned_records(h, low, low + 600, np.inf, threads=1).displacements.tolist())\n"
+    )
+    head = profile("10000", [1, 1j, 0.5, 2])
+    expected = [pruned_records(head, low, low + 600, inf).displacements.tolist() for low in (-300, 10**18)]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:2] == [str(line) for line in expected]
