@@ -13,7 +13,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,14 +20,12 @@ from jaxtyping import Float, Int
 from ropegeo._arrays import FloatArray, IntArray
 from ropegeo.engine.certify import ExactDeficit
 from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_target, status_of
-from ropegeo.engine.searches import DEFINED_AT_ONCE, Progress, check_phases, check_streamed
+from ropegeo.engine.searches import Progress, Work, check_streamed, search
 from ropegeo.engine.staircase import LAST_DIGITS, exact_records, is_below, lowered
-from ropegeo.errors import InvalidInputError, UnsupportedError
+from ropegeo.errors import UnsupportedError
 from ropegeo.exact import Enclosure, short
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
 from ropegeo.heads import LogitProfile
-
-_BLOCK = 1 << 14
 
 
 def profile_curve(
@@ -48,7 +45,7 @@ def profile_curve(
         lengths: n, each above the target.
         target: distance of the right position.
         digits: significant digits to prove.
-        route: `streamed` (every distance, compiled), `definition` (the slow, obviously right evaluation), or `auto`.
+        route: how rivals are found, see `searches.py`; `auto` takes the fastest.
         threads: for `streamed`; all usable cores if not given.
         progress: called now and then with the number of distances done.
 
@@ -67,9 +64,12 @@ def profile_curve(
         steps = [1 if target == 0 else 0]  # all logits are the constant: the first rival ties
         margins = {steps[0]: Enclosure.exactly(0)}
     else:
-        name, candidates, slack = _rivals(profile, max(ns), target, route, threads, progress)
+        aim, last = target - profile.origin, max(ns) - 1 - profile.origin
+        ranges = tuple((low, high) for low, high in ((-profile.origin, aim - 1), (aim + 1, last)) if low <= high)
+        work = Work(profile=profile, ranges=ranges, threads=threads, progress=progress)
+        name, (candidates, slack) = search(work, route)
         deficit = ExactDeficit(profile)
-        steps = [t + profile.origin for t in exact_records(deficit, (d - profile.origin for d in candidates))]
+        steps = [t + profile.origin for t in exact_records(deficit, candidates)]
         margins = {d: lowered(margin_between(profile, deficit, target, d, digits), slack) for d in steps}
     points = []
     for n in ns:
@@ -107,57 +107,6 @@ def _equal(profile: LogitProfile, t: int, u: int) -> bool:
         return True
     turns = [profile.spectrum.rational_turn(plane) for plane in profile.active_planes]
     return all(turn is not None and ((t - u) * turn).denominator == 1 for turn in turns)
-
-
-def _rivals(
-    profile: LogitProfile, length: int, target: int, route: str, threads: int | None, progress: Progress | None
-) -> tuple[str, list[int], float]:
-    """The route taken, distances that may hold a running maximum of the others, and the slack left (`staircase.py`)."""
-    planes = len(profile.active_planes)
-    if route == "definition" or (route == "auto" and planes * length <= DEFINED_AT_ONCE):
-        check_phases(planes, length)
-        return "definition", _by_definition(profile, length, target), 0.0
-    if route not in ("auto", "streamed"):
-        raise InvalidInputError(
-            f"route {route!r} is not one of a profile with phases: use auto, streamed or definition"
-        )
-    check_streamed(planes, length)
-    from ropegeo.engine.sweep import Sweep, TooManyTiesError
-
-    sweep = Sweep((profile,), threads=threads)
-    ranges = [(low, high) for low, high in ((0, target - 1), (target + 1, length - 1)) if low <= high]
-    for slack in (None, 0.0):
-        distances: list[int] = []
-        best = -np.inf
-        try:
-            for low, high in ranges:
-                done = None if progress is None else partial(_shifted, progress, low)
-                (found,) = sweep.records(
-                    low - profile.origin, high - profile.origin, best=[best], slack=slack, progress=done
-                )
-                distances += (found.at + profile.origin).tolist()
-                best = found.best
-        except TooManyTiesError:
-            continue
-        break
-    return "streamed", distances, 0.0 if slack is None else float(2 * sweep.abs_errors[0] / profile.weight)
-
-
-def _shifted(progress: Progress, before: int, done: int) -> None:
-    progress(before + done)
-
-
-def _by_definition(profile: LogitProfile, length: int, target: int) -> list[int]:
-    """Running maxima of `LogitProfile.logit` over the other distances, at every distance."""
-    distances: list[int] = []
-    best, room = -np.inf, 2 * profile.abs_error
-    for start in range(0, length, _BLOCK):
-        d = np.arange(start, min(start + _BLOCK, length))
-        logits = np.where(d == target, -np.inf, profile.logit(d))
-        before = np.maximum.accumulate(np.concatenate([[best], logits]))
-        distances += d[(logits > before[:-1] - room) & (d != target)].tolist()
-        best = before[-1]
-    return distances
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -116,12 +116,13 @@ def margin_curves(
         UnsupportedError: a length that is not streamed.
     """
     ns = check_lengths("margin_curves", lengths)
-    if not profiles or not all(isinstance(profile, LogitProfile) and profile.is_peaked for profile in profiles):
+    heads = [profile for profile in profiles if isinstance(profile, LogitProfile) and profile.is_peaked]
+    if not profiles or len(heads) < len(profiles):
         raise InvalidInputError("margin_curves: needs profiles of index heads (real, non-negative coefficients)")
-    for profile in profiles:
-        check_target("margin_curves", profile.origin, ns)
-    stairs = staircases(profiles, max(ns) - 1, threads=threads, progress=progress)
-    return tuple(curve_of(steps, profile, ns, digits) for steps, profile in zip(stairs, profiles, strict=True))
+    for head in heads:
+        check_target("margin_curves", head.origin, ns)
+    stairs = staircases(heads, max(ns) - 1, threads=threads, progress=progress)
+    return tuple(curve_of(steps, head, ns, digits) for steps, head in zip(stairs, heads, strict=True))
 
 
 def record_curve(

@@ -11,12 +11,15 @@ Each yields candidates: all true steps are among them, whatever the rounding (`s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
+from ropegeo.engine.certify import ExactDeficit
 from ropegeo.engine.threads import thread_count
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import short
@@ -32,13 +35,248 @@ DEFINED_AT_ONCE = 1 << 21
 """The same that is evaluated by definition, in numpy: some 30 ms, less than it takes to load compiled kernels."""
 STREAMED_AT_ONCE = 1 << 30
 """Planes times reach that is streamed without looking for a faster route: a fraction of a second."""
-MAX_PRUNED = 10**18
+MAX_PRUNED = 1 << 60
 MAX_NODES = 50_000_000
 MAX_SECONDS = 3600.0
 """Searches that are expected to take longer are not begun."""
 STREAMED_SECONDS, LATTICE_SECONDS, NODE_SECONDS = 6e-11, 0.02, 1e-7
 """Seconds of a thread for a plane and displacement, to set up a lattice per plane, and for a node: they only steer."""
+GROWTH = 7
+"""Each range that the lattice route searches is so many times as long as all before it."""
+NEAREST = 8
+"""Of the candidates of a short stream, the last few: the smallest deficit is one of the last within rounding of it."""
 _BLOCK = 1 << 14
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Work:
+    """What is searched: the displacements of some ranges, in increasing order, as if they were one.
+
+    Attributes:
+        profile: any coefficients, not all zero.
+        ranges: (first, last) of each; a target's own displacement is left out between two.
+        threads: for searches that share work out; all usable cores if None.
+        progress: called now and then with the number of displacements done.
+    """
+
+    profile: LogitProfile
+    ranges: tuple[tuple[int, int], ...]
+    threads: int | None = None
+    progress: Progress | None = None
+
+    @property
+    def planes(self) -> int:
+        """How many planes are active."""
+        return len(self.profile.active_planes)
+
+    @property
+    def size(self) -> int:
+        """How many displacements there are."""
+        return sum(last - first + 1 for first, last in self.ranges)
+
+    def parts(self) -> Iterator[tuple[int, int, Progress | None]]:
+        """Each range, with a progress that counts on from the ranges before it."""
+        before = 0
+        for first, last in self.ranges:
+            yield first, last, None if self.progress is None else partial(_counted, self.progress, before)
+            before += last - first + 1
+
+    def split(self, size: int) -> tuple[Work, Work]:
+        """The first `size` displacements, and the rest."""
+        ahead: list[tuple[int, int]] = []
+        rest: list[tuple[int, int]] = []
+        for first, last in self.ranges:
+            taken = min(size, last - first + 1)
+            if taken:
+                ahead.append((first, first + taken - 1))
+            if first + taken <= last:
+                rest.append((first + taken, last))
+            size -= taken
+        return replace(self, ranges=tuple(ahead), progress=None), replace(self, ranges=tuple(rest))
+
+
+def _counted(progress: Progress, before: int, done: int) -> None:
+    progress(before + done)
+
+
+Outcome: TypeAlias = tuple[list[int], float]
+"""Candidates in increasing order; and the slack: how far below them a missed step may lie, per unit of weight."""
+
+
+def search(work: Work, route: str) -> tuple[str, Outcome]:
+    """The route taken, and what it found.
+
+    Raises:
+        InvalidInputError: a route that is none of these.
+        UnsupportedError: too much for the route named, or for all of them.
+    """
+    routes = {"streamed": _streamed, "pruned": _pruned, "lattice": _lattice, "definition": _by_definition}
+    if route != "auto":
+        if route not in routes:
+            raise InvalidInputError(
+                f"route {route!r} does not apply to this head and its planes: use auto, {', '.join(routes)}"
+            )
+        return route, routes[route](work)
+    if work.planes * work.size <= DEFINED_AT_ONCE:
+        return "definition", _by_definition(work)
+    if work.planes * work.size <= STREAMED_AT_ONCE:
+        return "streamed", _streamed(work)
+    for name in _estimated(work):
+        try:
+            return name, routes[name](work)
+        except UnsupportedError:  # more work than it was thought to be: the next one
+            continue
+    raise UnsupportedError(
+        f"{work.planes} planes and {short(work.size)} distances: too many to stream (up to "
+        f"{short(MAX_STREAMED // work.planes)}), and no search is expected to end; use fewer planes or a shorter length"
+    )
+
+
+def _estimated(work: Work) -> list[str]:
+    """The searches that are expected to end, the fastest first. Estimates steer only."""
+    from ropegeo.engine.lattice import estimated_nodes
+    from ropegeo.engine.pruned import pruned_estimate
+
+    seconds: dict[str, float] = {}
+    threads = thread_count(work.threads)
+    if work.planes * work.size <= MAX_STREAMED:
+        seconds["streamed"] = work.planes * work.size * STREAMED_SECONDS / threads
+    with suppress(UnsupportedError):
+        start = _Start.of(work)
+        if start.lowest == 0:
+            return ["pruned"]  # nothing is below that: it ends at once
+        low, high = start.rest.ranges[0]
+        nodes = estimated_nodes(work.profile, low, min(high, low + 7 * start.size), start.lowest)
+        rounds = max(1, (work.size // start.size).bit_length() / 3)
+        if nodes < MAX_NODES / 10:
+            seconds["lattice"] = rounds * (LATTICE_SECONDS * work.planes + nodes * NODE_SECONDS)
+        if work.size <= MAX_PRUNED:
+            cost = pruned_estimate(work.profile, low, high, start.lowest).seconds(work.size) / threads
+            if cost < MAX_SECONDS:
+                seconds["pruned"] = cost
+    return sorted(seconds, key=lambda name: seconds[name])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Start:
+    """A short stream: what a search needs to know before it can leave anything out."""
+
+    listed: list[int]
+    lowest: float  # the smallest deficit among them, in logit units, rounded up
+    size: int
+    rest: Work
+
+    @classmethod
+    def of(cls, work: Work) -> _Start:
+        """Raise UnsupportedError where so many deficits tie that the smallest cannot be listed."""
+        ahead, rest = work.split(max(1, STREAMED_AT_ONCE // work.planes))
+        listed, slack = _streamed(ahead)
+        if slack:
+            raise UnsupportedError("too many logits tie within rounding for a search; use route 'streamed'")
+        deficit = ExactDeficit(work.profile)
+        lowest = min(deficit.at(t, 3).high for t in listed[-NEAREST:])
+        return cls(listed=listed, lowest=float(lowest) * work.profile.weight * (1 + 1e-12), size=ahead.size, rest=rest)
+
+
+def _pruned(work: Work) -> Outcome:
+    from ropegeo.engine.pruned import pruned_records
+
+    start = _Start.of(work)
+    listed, lowest = start.listed, start.lowest
+    for low, high, progress in start.rest.parts():
+        if lowest == 0:
+            break
+        if max(abs(low), abs(high)) > MAX_PRUNED:
+            raise UnsupportedError(f"route 'pruned' reaches displacement {short(MAX_PRUNED)}")
+        # What `pruned_records` calls back with is a displacement.
+        report = None if progress is None else partial(_from_displacement, progress, low)
+        found = pruned_records(work.profile, low, high, lowest, threads=work.threads, progress=report)
+        if not found.complete:
+            raise UnsupportedError(
+                f"route 'pruned' stopped at displacement {short(found.complete_to)}: too many gaps tie within rounding"
+            )
+        listed += found.displacements.tolist()
+        lowest = min([lowest, *found.deficits.tolist()])
+    return listed, 0.0
+
+
+def _from_displacement(progress: Progress, low: int, displacement: int) -> None:
+    progress(displacement - low + 1)
+
+
+def _lattice(work: Work) -> Outcome:
+    """Ever longer ranges: with the smallest deficit so far as budget, each is expected to hold a few near returns."""
+    from ropegeo.engine.lattice import near_returns
+
+    start = _Start.of(work)
+    listed, lowest, done = start.listed, start.lowest, start.size
+    for first, last, progress in start.rest.parts():
+        low = first
+        while low <= last and lowest > 0:
+            high = min(last, low + GROWTH * done - 1)
+            found = near_returns(work.profile, low, high, lowest * (1 + 1e-9))
+            listed += found.displacements
+            lowest = min([lowest, *found.deficits])
+            done += high - low + 1
+            low = high + 1
+            if progress is not None:
+                progress(high - first + 1)
+    return listed, 0.0
+
+
+def _streamed(work: Work) -> Outcome:
+    from ropegeo.engine.sweep import Sweep, TooManyTiesError  # numba loads late: one plane never needs it
+
+    check_streamed(work.planes, work.size)
+    sweep = Sweep((work.profile,), threads=work.threads)
+    for slack in (None, 0.0):
+        listed: list[int] = []
+        best = -np.inf
+        try:
+            for low, high, progress in work.parts():
+                (found,) = sweep.records(low, high, best=[best], slack=slack, progress=progress)
+                listed += found.at.tolist()
+                best = found.best
+        except TooManyTiesError:
+            continue
+        break
+    return listed, 0.0 if slack is None else float(2 * sweep.abs_errors[0] / work.profile.weight)
+
+
+def streamed_together(
+    profiles: Sequence[LogitProfile], reach: int, threads: int | None, progress: Progress | None
+) -> list[Outcome]:
+    """Candidates over 1..reach of several profiles on one spectrum, from one pass; one by one if too many tie.
+
+    Raises:
+        InvalidInputError: different spectra.
+        UnsupportedError: planes times reach above `MAX_STREAMED`.
+    """
+    from ropegeo.engine.sweep import Sweep, TooManyTiesError
+
+    check_streamed(sum(len(profile.active_planes) for profile in profiles), reach)
+    try:
+        found = Sweep(tuple(profiles), threads=threads).records(1, reach, progress=progress)
+        return [(each.at.tolist(), 0.0) for each in found]
+    except TooManyTiesError:
+        works = [Work(profile=profile, ranges=((1, reach),), threads=threads) for profile in profiles]
+        return [_streamed(work) if work.planes else ([1], 0.0) for work in works]
+
+
+def _by_definition(work: Work) -> Outcome:
+    """Running maxima of the logit (minima of the gap, where the profile has one), at every displacement, in numpy."""
+    check_phases(work.planes, work.size)
+    profile = work.profile
+    listed: list[int] = []
+    best, room = -np.inf, 2 * profile.abs_error
+    for low, high, _ in work.parts():
+        for start in range(low, high + 1, _BLOCK):
+            t = np.arange(start, min(start + _BLOCK, high + 1))
+            values = -profile.gap(t) if profile.is_peaked else profile.logit(t + profile.origin)
+            before = np.maximum.accumulate(np.concatenate([[best], values]))
+            listed += t[values > before[:-1] - room].tolist()
+            best = before[-1]
+    return listed, 0.0
 
 
 def check_phases(planes: int, length: int) -> None:
@@ -65,149 +303,3 @@ def check_streamed(planes: int, length: int) -> None:
             f"{planes} planes are streamed up to distance {MAX_STREAMED // planes}, here {short(length)}: use fewer "
             "planes or a shorter length"
         )
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Work:
-    """What a search is asked for."""
-
-    profile: LogitProfile
-    reach: int
-    threads: int | None
-    progress: Progress | None
-
-    @property
-    def planes(self) -> int:
-        """How many planes are active."""
-        return len(self.profile.active_planes)
-
-
-Outcome: TypeAlias = tuple[Iterable[int], float]
-"""Candidates in increasing order, and the slack that is left."""
-
-
-def search(work: Work, route: str) -> tuple[str, Outcome]:
-    """The route taken, and what it found."""
-    routes: dict[str, Callable[[Work], Outcome]] = {
-        "streamed": _streamed,
-        "pruned": _pruned,
-        "lattice": _lattice,
-        "definition": _by_definition,
-    }
-    if route != "auto":
-        if route not in routes:
-            raise InvalidInputError(
-                f"route {route!r} is not one of an index head: use auto, continued_fraction (one plane), "
-                f"{', '.join(routes)}"
-            )
-        return route, routes[route](work)
-    if work.planes * work.reach <= DEFINED_AT_ONCE:
-        return "definition", _by_definition(work)
-    if work.planes * work.reach <= STREAMED_AT_ONCE:
-        return "streamed", _streamed(work)
-    return _fastest(work, routes)
-
-
-def _fastest(work: Work, routes: dict[str, Callable[[Work], Outcome]]) -> tuple[str, Outcome]:
-    """Estimate the searches that may reach, from the smallest gap of a short stream, and take the fastest.
-
-    Estimates steer only: a search that takes longer than it was thought to says so, and the next one is taken.
-    """
-    from ropegeo.engine.lattice import estimated_nodes
-    from ropegeo.engine.pruned import pruned_estimate
-
-    start = min(work.reach, STREAMED_AT_ONCE // work.planes)
-    (known, slack) = _streamed(replace(work, reach=start, progress=None))
-    budget = float(work.profile.gap(np.array(list(known)[-1:]))[0])
-    seconds: dict[str, float] = {}
-    if work.planes * work.reach <= MAX_STREAMED:
-        seconds["streamed"] = work.planes * work.reach * STREAMED_SECONDS / thread_count(work.threads)
-    if budget > 0 and slack == 0:
-        nodes = estimated_nodes(work.profile, start + 1, min(work.reach, 8 * start), budget)
-        rounds = max(1, (work.reach // start).bit_length() / 3)
-        if nodes < MAX_NODES / 10:
-            seconds["lattice"] = LATTICE_SECONDS * work.planes + rounds * nodes * NODE_SECONDS
-        if work.reach <= MAX_PRUNED:
-            estimate = pruned_estimate(work.profile, start + 1, work.reach, budget)
-            cost = estimate.seconds(work.reach) / thread_count(work.threads)
-            if cost < MAX_SECONDS:
-                seconds["pruned"] = cost
-    for route in sorted(seconds, key=lambda name: seconds[name]):
-        try:
-            return route, routes[route](work)
-        except UnsupportedError:
-            continue
-    raise UnsupportedError(
-        f"{work.planes} planes up to displacement {short(work.reach)}: too far to stream (up to "
-        f"{short(MAX_STREAMED // work.planes)}), and no search is expected to end; use fewer planes or a shorter length"
-    )
-
-
-def _pruned(work: Work) -> Outcome:
-    from ropegeo.engine.pruned import pruned_records
-
-    # A short stream first: blocks are skipped only where some gap to beat is known.
-    start = min(work.reach, STREAMED_AT_ONCE // work.planes)
-    known, slack = _streamed(replace(work, reach=start, progress=None))
-    if start == work.reach:
-        return known, slack
-    listed = list(known)
-    lowest = float(work.profile.gap(np.array(listed[-1:]))[0])
-    if slack or lowest == 0 or work.reach > MAX_PRUNED:
-        raise UnsupportedError(f"route 'pruned' needs gaps above 0 and a reach up to {short(MAX_PRUNED)}")
-    found = pruned_records(
-        work.profile, start + 1, work.reach, lowest * (1 + 1e-9), threads=work.threads, progress=work.progress
-    )
-    if not found.complete:
-        raise UnsupportedError(
-            f"route 'pruned' stopped at displacement {short(found.complete_to)}: too many gaps tie within rounding"
-        )
-    return [*listed, *found.displacements.tolist()], 0.0
-
-
-def _lattice(work: Work) -> Outcome:
-    from ropegeo.engine.lattice import record_returns
-
-    return record_returns(work.profile, work.reach, progress=work.progress).displacements, 0.0
-
-
-def _streamed(work: Work) -> Outcome:
-    return streamed_together((work.profile,), work.reach, work.threads, work.progress)[0]
-
-
-def streamed_together(
-    profiles: Sequence[LogitProfile], reach: int, threads: int | None, progress: Progress | None
-) -> list[Outcome]:
-    """Candidates of several profiles on one spectrum, and the slack of each, from one pass over 1..reach.
-
-    Raises:
-        InvalidInputError: different spectra.
-        UnsupportedError: planes times reach above `MAX_STREAMED`.
-    """
-    from ropegeo.engine.sweep import Sweep, TooManyTiesError  # numba loads late: one plane never needs it
-
-    check_streamed(sum(len(profile.active_planes) for profile in profiles), reach)
-    sweep = Sweep(tuple(profiles), threads=threads)
-    try:
-        return [(found.at.tolist(), 0.0) for found in sweep.records(1, reach, progress=progress)]
-    except TooManyTiesError:
-        return [
-            (found.at.tolist(), float(2 * error / profile.weight) if profile.weight else 0.0)
-            for found, error, profile in zip(
-                sweep.records(1, reach, slack=0.0, progress=progress), sweep.abs_errors, profiles, strict=True
-            )
-        ]
-
-
-def _by_definition(work: Work) -> Outcome:
-    """Record minima of the gap as `LogitProfile.gap` gives it, at every displacement."""
-    check_phases(work.planes, work.reach)
-    steps: list[int] = []
-    lowest, room = np.inf, 2 * work.profile.abs_error
-    for start in range(1, work.reach + 1, _BLOCK):
-        t = np.arange(start, min(start + _BLOCK, work.reach + 1))
-        gap = work.profile.gap(t)
-        before = np.minimum.accumulate(np.concatenate([[lowest], gap]))
-        steps += t[gap < before[:-1] + room].tolist()
-        lowest = before[-1]
-    return steps, 0.0

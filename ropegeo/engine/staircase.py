@@ -108,7 +108,9 @@ def staircase(
     searched = reach if period is None else min(reach, period - 1)
     if searched == 0:  # every displacement is a whole turn of every plane (or there is no plane): the exact tie
         return RecordStaircase(profile=profile, reach=reach, steps=(1,), method="closed_form")
-    name, (candidates, slack) = search(Work(profile=profile, reach=searched, threads=threads, progress=progress), route)
+    name, (candidates, slack) = search(
+        Work(profile=profile, ranges=((1, searched),), threads=threads, progress=progress), route
+    )
     return _certified(profile, reach, name, candidates, slack)
 
 
