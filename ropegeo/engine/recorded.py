@@ -1,4 +1,4 @@
-r"""Margins of recorded contents: what the queries and keys of a real head score, at every query, without the n x n matrix.
+r"""Margins of recorded contents: what queries and keys of a real head score, without the n x n matrix.
 
 Queries and keys come as they are before rotation. They are rotated by exact phases, cast to the precision asked for,
 and multiplied block by block; the best two keys and the softmax sums of a query run along (the *online softmax*: sums
@@ -6,15 +6,19 @@ are taken from the largest logit so far, and multiplied by exp(old - new) when i
 O((m + n) head_dim) plus one block per thread.
 
 Errors. Let u be half an ulp of the precision, q and k a rotated query and key, and s the scale.
-* A rotated, scaled and cast query errs by at most (u + rotation) |q|, a key likewise, `rotation` 3e-15 of the phases and
-  a few float64 roundings.
+* A rotated, scaled and cast query errs by at most (u + rotation) |q|, a key likewise; `rotation` is 3e-15 of the phases
+  and a few float64 roundings.
 * A computed product of d terms, summed in any order, with or without fused multiply-add, errs by at most
   gamma_d |q| |k|, gamma_d = d u/(1 - d u), where |x| |y| bounds sum |x_i y_i|.
-* A weight exp(x - top) is taken of a difference with a rounding of its own, u |x - top| <= 2 u |q| |k| s: the same as an
-  error of the logit.
-So every number here is that of logits within `abs_error` = s |q| max |k| (gamma_{d+8} + 2 rotation) of the true ones, and
-the largest, the second largest and log-sum-exp move by no more than the logits do. The rest is in the properties of
+* A weight exp(x - top) is taken of a difference with a rounding of its own, u |x - top| <= 2 u |q| |k| s: the same as
+  an error of the logit.
+So every number here is that of logits within `abs_error` = s |q| max |k| (gamma_{d+8} + 2 rotation) of the true ones.
+The largest, the second largest and log-sum-exp move by no more than the logits do; the rest is in the properties of
 `RecordedMargins`.
+
+Ties. Equal computed logits prove nothing, and equal keys need not give them: float32 kernels of OpenBLAS sum the same
+numbers in different orders, depending on where in the block they stand. So a tie is read off what was given: keys that
+are equal, in planes that do not turn between them.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from operator import index
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 
 from ropegeo._arrays import BoolArray, FloatArray, IntArray, frozen
@@ -39,8 +43,7 @@ from ropegeo.spectrum import RopeSpectrum
 Precision: TypeAlias = Literal["float32", "float64"]
 
 QUERY_BLOCK = 256
-"""Queries per block. Blocks have this shape always, filled up with zeros: equal keys then give equal logits wherever
-they stand, since BLAS sums them in the same order."""
+"""Queries per block. Blocks have one shape always, filled up with zeros, so that one buffer serves them all."""
 KEY_BLOCK = 256
 """Keys per block: with 256 x 256 numbers a block of logits stays in the second cache."""
 ROTATE_ROWS = 1024
@@ -62,12 +65,14 @@ class RecordedMargins:
         positions: position of each query.
         visible: number of keys the query sees.
         top: largest logit; -infinity where the query sees no key.
-        top_at: position of its key, the earlier one of equal logits.
+        top_at: position of its key; the earlier one where two computed logits are equal.
         second: largest logit of the other keys; -infinity where there is none.
         second_at: position of its key.
         targets: position of the target key, -1 where none was given.
         margin: with a target its logit minus the largest of the other keys, which is 0 or below where the head fails;
-            without one `top - second`. In logits. +infinity with a single key, NaN without any.
+            without one `top - second`. In logits. +infinity with a single key, NaN without any. Exactly 0 where `tied`.
+        tied: whether the margin is known to be exactly 0: the two keys are equal as given, and every plane that they
+            are not 0 in turns by whole turns between them.
         target_weight: softmax weight of the target; NaN without one.
         entropy: of the softmax weights, in nats; NaN where the query sees no key.
         log_sum_exp: of the logits; -infinity where the query sees no key.
@@ -85,6 +90,7 @@ class RecordedMargins:
     second_at: Int[IntArray, " queries"]
     targets: Int[IntArray, " queries"]
     margin: Float[FloatArray, " queries"]
+    tied: Bool[BoolArray, " queries"]
     target_weight: Float[FloatArray, " queries"]
     entropy: Float[FloatArray, " queries"]
     log_sum_exp: Float[FloatArray, " queries"]
@@ -123,17 +129,17 @@ class RecordedMargins:
         return 2 * self.abs_error * logs + 2 * self.sum_error * (1 + 2 * logs)
 
     @property
-    def status(self) -> NDArray[np.str_]:
+    def status(self) -> NDArray[Any]:
         """What is known of the sign of each margin, one word per query.
 
-        `wins` and `fails`: the margin is positive or negative by more than `margin_error`. `tie`: the computed margin is
-        exactly 0, as it is where the best keys are equal and do not turn. `undecided`: not 0 and within the error.
-        `only`: the query sees a single key, and so has nothing to win against. `none`: it sees no key.
+        `wins` and `fails`: the margin is positive or negative by more than `margin_error`. `tie`: it is exactly 0, see
+        `tied`. `undecided`: within the error, and not known to be 0. `only`: the query sees a single key, and so has
+        nothing to win against. `none`: it sees no key.
         """
         words = np.full(self.margin.shape, "undecided", dtype="<U9")
         words[self.margin > self.margin_error] = "wins"
         words[self.margin < -self.margin_error] = "fails"
-        words[self.margin == 0] = "tie"
+        words[self.tied] = "tie"
         words[self.visible == 1] = "only"
         words[self.visible == 0] = "none"
         return words
@@ -166,7 +172,7 @@ def recorded_margins(
         positions: of the keys, shape (n,), integers that increase, not negative; 0..n-1 if not given.
         query_positions: of the queries, shape (m,), likewise; those of the keys if not given, where m = n.
         window: a query sees distances 0..window-1 (`sliding_window` of Mistral); all of its past if not given.
-        key_mask: shape (n,), boolean; keys where it is False are left out as if they were not there, whatever they hold.
+        key_mask: shape (n,), boolean; keys where it is False are left out, whatever they hold.
         precision: of the logits, `float32` or `float64`; `float64` if q or k is, else `float32`, if not given.
         threads: of the engine's own; see `ropegeo.engine.threads.thread_count`. The result does not depend on them.
 
@@ -176,7 +182,7 @@ def recorded_margins(
         InvalidInputError: shapes or types that do not fit, NaN or infinite entries, positions that do not increase, a
             target that its query does not see, a mask that hides every key, logits that could overflow.
 
-    Source: docs/MATHEMATICS.md, sections 1 and 4; the running sums are those of Milakov and Gimelshein, arXiv 1805.02867.
+    Source: docs/MATHEMATICS.md, sections 1 and 4; the running sums are those of arXiv 1805.02867.
 
     Example:
         >>> spectrum = RopeSpectrum.from_angle("2*pi/4")
@@ -217,10 +223,13 @@ def recorded_margins(
     )
     low, high = visible_keys(key_at, query_at, reach)
     has_target, has_key = wanted >= 0, high > low
-    # The largest logit of the keys that are not the target is the top, or, where that is the target, the second.
-    rival = np.where(has_target & (top_at != wanted), top, second)
+    # The best of the keys that are not the target is the top, or, where that is the target, the second.
+    behind = has_target & (top_at != wanted)
+    ours_at, rival_at = np.where(behind, wanted, top_at), np.where(behind, top_at, second_at)
+    abs_error = _logit_error(size_q, size_k, high, spectrum.head_dim, dtype)
     with np.errstate(invalid="ignore", divide="ignore"):  # -inf - -inf and log 0 where a query sees no key
-        margin = np.where(has_target, found, top) - rival
+        margin = np.where(behind, found, top) - np.where(behind, top, second)
+        tied = _tied(np.flatnonzero(np.abs(margin) <= 2 * abs_error), ours_at, rival_at, keys, key_at, spectrum)
         return RecordedMargins(
             positions=frozen(query_at, np.int64),
             visible=frozen(high - low, np.int64),
@@ -229,11 +238,12 @@ def recorded_margins(
             second=frozen(second, np.float64),
             second_at=frozen(np.where(second_at < 0, -1, key_at[second_at]), np.int64),
             targets=frozen(wanted_at, np.int64),
-            margin=frozen(margin, np.float64),
+            margin=frozen(np.where(tied, 0.0, margin), np.float64),
+            tied=frozen(tied, np.bool_),
             target_weight=frozen(np.where(has_target, np.exp(found - top) / total, np.nan), np.float64),
             entropy=frozen(np.where(has_key, np.maximum(np.log(total) - moment / total, 0), np.nan), np.float64),
             log_sum_exp=frozen(top + np.log(total), np.float64),
-            abs_error=frozen(_logit_error(size_q, size_k, high, spectrum.head_dim, dtype), np.float64),
+            abs_error=frozen(abs_error, np.float64),
             sum_error=_sum_error(n, dtype),
             precision="float32" if dtype == np.float32 else "float64",
         )
@@ -361,6 +371,35 @@ def _logit_error(
     return np.where(high > 0, bound, 0)
 
 
+def _tied(
+    near: IntArray, ours_at: IntArray, rival_at: IntArray, keys: NDArray[Any], key_at: IntArray, spectrum: RopeSpectrum
+) -> BoolArray:
+    """Which of the queries `near` have two best keys that score alike, whatever the query.
+
+    Args:
+        near: indices of queries whose margin is within its error.
+        ours_at: index of the key that should win, for every query.
+        rival_at: index of the best other key, for every query.
+        keys: before rotation.
+        key_at: their positions.
+        spectrum: the rotation.
+    """
+    tied = np.zeros(len(ours_at), np.bool_)
+    if len(near) == 0:
+        return tied
+    # After as many positions as the denominator of its turn a plane is back; 0 stands for a plane that never is.
+    turns = [spectrum.rational_turn(plane) for plane in range(spectrum.planes)]
+    periods = np.array([0 if turn is None or turn.denominator >= MAX_POSITION else turn.denominator for turn in turns])
+    for part in np.split(near, range(ROTATE_ROWS, len(near), ROTATE_ROWS)):
+        ours, rival = keys[ours_at[part]], keys[rival_at[part]]
+        equal = (ours == rival).all(axis=1)
+        apart = np.abs(key_at[ours_at[part]] - key_at[rival_at[part]])[:, None]
+        back = np.where(periods > 0, apart % np.maximum(periods, 1) == 0, False)
+        still = spectrum.to_planes(ours.astype(np.float64)) == 0
+        tied[part] = equal & (back | still).all(axis=1)
+    return tied
+
+
 def _sum_error(n: int, dtype: np.dtype[Any]) -> float:
     """Bound on the relative error of a softmax sum of computed logits.
 
@@ -384,8 +423,8 @@ def _check_overflow(size_q: FloatArray, size_k: FloatArray, dtype: np.dtype[Any]
     if not inside:
         advice = "; ask for precision='float64'" if dtype == np.float32 else "; give smaller vectors"
         raise InvalidInputError(
-            f"recorded_margins: logits must stay below {limit:.1e} in {dtype}; scaled queries of norm {one:.1e} and keys "
-            f"of norm {other:.1e} could exceed it{advice}"
+            f"recorded_margins: logits must stay below {limit:.1e} in {dtype}; scaled queries of norm {one:.1e} and "
+            f"keys of norm {other:.1e} could exceed it{advice}"
         )
 
 
@@ -478,7 +517,8 @@ def _mask(given: Any, count: int) -> BoolArray:
     array: BoolArray = np.asarray(given)
     if array.shape != (count,) or array.dtype != np.bool_:
         raise InvalidInputError(
-            f"recorded_margins: key_mask must be {count} booleans, one per key; got {array.dtype} of shape {array.shape}"
+            f"recorded_margins: key_mask must be {count} booleans, one per key; got {array.dtype} of shape "
+            f"{array.shape}"
         )
     if not array.any():
         raise InvalidInputError("recorded_margins: key_mask hides every key; leave at least one True")
@@ -529,4 +569,4 @@ def _precision(given: Any, queries: NDArray[Any], keys: NDArray[Any]) -> np.dtyp
         given = "float64" if np.float64 in (queries.dtype, keys.dtype) else "float32"
     if given not in ("float32", "float64"):
         raise InvalidInputError(f"recorded_margins: precision {given!r} must be 'float32' or 'float64'")
-    return np.dtype(given)
+    return np.dtype(np.float32 if given == "float32" else np.float64)

@@ -69,8 +69,8 @@ def best_two(
 def rebase(top: Any, base: Any, part: Any, part_moment: Any, total: Any, moment: Any) -> None:
     """Add the sums of the last block to the running ones, and refer those to the current largest logit.
 
-    With base b, total = sum exp(x - b) and moment = sum exp(x - b) (x - b). Moving b by -shift multiplies each weight by
-    exp(shift), and adds shift to each x - b.
+    With base b, total = sum exp(x - b) and moment = sum exp(x - b) (x - b). Moving b by -shift multiplies each weight
+    by exp(shift), and adds shift to each x - b.
 
     Args:
         top: largest logit of each query so far.
