@@ -381,12 +381,13 @@ def test_float32_exponential() -> None:
     d = np.concatenate([-np.linspace(0, 87, 10**6), [-0.0, -1e-30, -math.log(2) / 2]]).astype(np.float32)
     part, moment = np.zeros_like(d), np.zeros_like(d)
     ends = np.zeros(1, np.int64), np.full(1, d.size)
-    recorded_kernels.add_weights_single(d[None], *ends, np.zeros_like(d), part, moment)
+    add_weights: Any = recorded_kernels.add_weights_single
+    add_weights(d[None], *ends, np.zeros_like(d), part, moment)
     truth = np.exp(d.astype(np.float64))
     assert (np.abs(part / truth - 1)).max() <= recorded_kernels.EXP_ERROR * 2.0**-24
     far = np.full((1, 1), -1e30, np.float32)
     part, moment = np.zeros(1, np.float32), np.zeros(1, np.float32)
-    recorded_kernels.add_weights_single(far, *ends[:1], np.ones(1, np.int64), np.zeros(1, np.float32), part, moment)
+    add_weights(far, *ends[:1], np.ones(1, np.int64), np.zeros(1, np.float32), part, moment)
     assert 0 <= part[0] < 2e-38
 
 
