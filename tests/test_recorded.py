@@ -340,7 +340,10 @@ def test_a_target_that_loses() -> None:
 def test_threads_do_not_matter() -> None:
     """Public case 67 too: two threads may call at once."""
     q, k = normal(9, 900, 16), normal(10, 900, 16)
-    call = lambda threads: recorded_margins(q, k, spectrum_of(16), targets=np.arange(900) // 2, threads=threads)  # noqa: E731
+
+    def call(threads: int) -> RecordedMargins:
+        return recorded_margins(q, k, spectrum_of(16), targets=np.arange(900) // 2, threads=threads)
+
     once = call(1)
     with ThreadPoolExecutor(2) as pool:
         others = [call(2), call(3), *pool.map(call, [1, 2, 2, 2])]
@@ -381,13 +384,12 @@ def test_float32_exponential() -> None:
     d = np.concatenate([-np.linspace(0, 87, 10**6), [-0.0, -1e-30, -math.log(2) / 2]]).astype(np.float32)
     part, moment = np.zeros_like(d), np.zeros_like(d)
     ends = np.zeros(1, np.int64), np.full(1, d.size)
-    add_weights: Any = recorded_kernels.add_weights_single
-    add_weights(d[None], *ends, np.zeros_like(d), part, moment)
+    recorded_kernels.add_weights_single(d[None], *ends, np.zeros_like(d), part, moment)
     truth = np.exp(d.astype(np.float64))
     assert (np.abs(part / truth - 1)).max() <= recorded_kernels.EXP_ERROR * 2.0**-24
     far = np.full((1, 1), -1e30, np.float32)
     part, moment = np.zeros(1, np.float32), np.zeros(1, np.float32)
-    add_weights(far, *ends[:1], np.ones(1, np.int64), np.zeros(1, np.float32), part, moment)
+    recorded_kernels.add_weights_single(far, *ends[:1], np.ones(1, np.int64), np.zeros(1, np.float32), part, moment)
     assert 0 <= part[0] < 2e-38
 
 
