@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest.mock import patch
 
+import ml_dtypes
 import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import pytest
@@ -311,6 +312,25 @@ def test_whole_turns_tie() -> None:
     assert aimed.tied[0]
     assert aimed.margin[0] == 0
     assert aimed.target_weight[0] == pytest.approx(np.exp(2**-0.5) / (3 * np.exp(2**-0.5) + 6), abs=1e-6)
+
+
+def test_a_query_of_zeros_ties() -> None:
+    """All its logits are 0; in the last coordinate, where it is not, the keys are equal."""
+    q, k = np.zeros((5, 5)), normal(13, 5, 5)
+    assert recorded_margins(q, k, spectrum_of(5, 4)).status.tolist() == ["only", *["tie"] * 4]
+    q[:, 4], k[:, 4] = 1, 0.1
+    assert recorded_margins(q, k, spectrum_of(5, 4)).status.tolist() == ["only", *["tie"] * 4]
+    k[:, 4] *= [1, 2, 3, 4, 5]
+    assert recorded_margins(q, k, spectrum_of(5, 4)).status.tolist() == ["only", *["wins"] * 4]
+
+
+def test_bfloat16() -> None:
+    q, k = (normal(seed, 20, 8).astype(ml_dtypes.bfloat16) for seed in (14, 15))
+    found = recorded_margins(q, k, spectrum_of())
+    assert found.precision == "float32"
+    assert np.array_equal(
+        found.margin, recorded_margins(q.astype(np.float32), k.astype(np.float32), spectrum_of()).margin
+    )
 
 
 def test_undecided_within_the_error() -> None:

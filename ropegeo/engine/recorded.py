@@ -17,8 +17,8 @@ The largest, the second largest and log-sum-exp move by no more than the logits 
 `RecordedMargins`.
 
 Ties. Equal computed logits prove nothing, and equal keys need not give them: float32 kernels of OpenBLAS sum the same
-numbers in different orders, depending on where in the block they stand. So a tie is read off what was given: keys that
-are equal, in planes that do not turn between them.
+numbers in different orders, depending on where in the block they stand. So a tie is read off what was given, coordinate
+by coordinate: the query is 0 there, or the keys are equal and do not turn between them.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class RecordedMargins:
         targets: position of the target key, -1 where none was given.
         margin: with a target its logit minus the largest of the other keys, which is 0 or below where the head fails;
             without one `top - second`. In logits. +infinity with a single key, NaN without any. Exactly 0 where `tied`.
-        tied: whether the margin is known to be exactly 0: the two keys are equal as given, and every plane that they
-            are not 0 in turns by whole turns between them.
+        tied: whether the margin is known to be exactly 0: wherever the query is not 0, the two keys are equal as given,
+            and 0 or whole turns apart.
         target_weight: softmax weight of the target; NaN without one.
         entropy: of the softmax weights, in nats; NaN where the query sees no key.
         log_sum_exp: of the logits; -infinity where the query sees no key.
@@ -229,7 +229,8 @@ def recorded_margins(
     abs_error = _logit_error(size_q, size_k, high, spectrum.head_dim, dtype)
     with np.errstate(invalid="ignore", divide="ignore"):  # -inf - -inf and log 0 where a query sees no key
         margin = np.where(behind, found, top) - np.where(behind, top, second)
-        tied = _tied(np.flatnonzero(np.abs(margin) <= 2 * abs_error), ours_at, rival_at, keys, key_at, spectrum)
+        near = np.flatnonzero(np.abs(margin) <= 2 * abs_error)
+        tied = _tied(near, ours_at, rival_at, queries, keys, key_at, spectrum)
         return RecordedMargins(
             positions=frozen(query_at, np.int64),
             visible=frozen(high - low, np.int64),
@@ -372,16 +373,23 @@ def _logit_error(
 
 
 def _tied(
-    near: IntArray, ours_at: IntArray, rival_at: IntArray, keys: NDArray[Any], key_at: IntArray, spectrum: RopeSpectrum
+    near: IntArray,
+    ours_at: IntArray,
+    rival_at: IntArray,
+    queries: NDArray[Any],
+    keys: NDArray[Any],
+    key_at: IntArray,
+    spectrum: RopeSpectrum,
 ) -> BoolArray:
-    """Which of the queries `near` have two best keys that score alike, whatever the query.
+    """Which of the queries `near` have two best keys that score exactly alike, plane by plane.
 
     Args:
         near: indices of queries whose margin is within its error.
         ours_at: index of the key that should win, for every query.
         rival_at: index of the best other key, for every query.
+        queries: before rotation.
         keys: before rotation.
-        key_at: their positions.
+        key_at: positions of the keys.
         spectrum: the rotation.
     """
     tied = np.zeros(len(ours_at), np.bool_)
@@ -391,12 +399,15 @@ def _tied(
     turns = [spectrum.rational_turn(plane) for plane in range(spectrum.planes)]
     periods = np.array([0 if turn is None or turn.denominator >= MAX_POSITION else turn.denominator for turn in turns])
     for part in np.split(near, range(ROTATE_ROWS, len(near), ROTATE_ROWS)):
-        ours, rival = keys[ours_at[part]], keys[rival_at[part]]
-        equal = (ours == rival).all(axis=1)
+        query, ours, rival = (
+            rows.astype(np.float64) for rows in (queries[part], keys[ours_at[part]], keys[rival_at[part]])
+        )
         apart = np.abs(key_at[ours_at[part]] - key_at[rival_at[part]])[:, None]
         back = np.where(periods > 0, apart % np.maximum(periods, 1) == 0, False)
-        still = spectrum.to_planes(ours.astype(np.float64)) == 0
-        tied[part] = equal & (back | still).all(axis=1)
+        blind, one, other = (spectrum.to_planes(rows) for rows in (query, ours, rival))
+        turning = (blind == 0) | ((one == other) & (back | (one == 0)))
+        passed = (query == 0) | (ours == rival)
+        tied[part] = turning.all(axis=1) & passed[:, spectrum.rotary_dim :].all(axis=1)
     return tied
 
 
