@@ -70,12 +70,12 @@ def for_torch(length: int) -> tuple[Any, Any]:
     return q, k
 
 
-def seconds(function: Any, *arguments: Any) -> tuple[float, Any]:
-    """Wall time and result of one call, after a pause."""
+def seconds(function: Any, *arguments: Any) -> tuple[tuple[float, float], Any]:
+    """Wall time, processor time of all threads, and result of one call, after a pause."""
     time.sleep(PAUSE)
-    start = time.perf_counter()
+    start, start_cpu = time.perf_counter(), time.process_time()
     value = function(*arguments)
-    return time.perf_counter() - start, value
+    return (time.perf_counter() - start, time.process_time() - start_cpu), value
 
 
 def peak(side: str, length: int) -> dict[str, float]:
@@ -92,7 +92,7 @@ def report_peak(side: str, length: int) -> None:
         took, _ = seconds(ours, *vectors(length))
     else:
         took, _ = seconds(eager, *for_torch(length))
-    print(json.dumps({"mib": peak_mib(), "seconds": took}))
+    print(json.dumps({"mib": peak_mib(), "seconds": took[0], "cpu_seconds": took[1]}))
 
 
 def peak_mib() -> float:
@@ -123,7 +123,7 @@ def main() -> None:
     length = int(sys.argv[1]) if len(sys.argv) > 1 else LENGTH
     q, k = vectors(length)
     rotated = for_torch(length)
-    times: dict[str, list[float]] = {"ropegeo": [], "torch_eager": [], "torch_product_alone": []}
+    times: dict[str, list[tuple[float, float]]] = {"ropegeo": [], "torch_eager": [], "torch_product_alone": []}
     difference = 0.0
     for _ in range(ROUNDS + 1):
         first, found = seconds(ours, q, k)
@@ -135,7 +135,9 @@ def main() -> None:
         for name, value in zip(times, (first, second, third), strict=True):
             times[name].append(value)
         difference = max(difference, float(np.abs(found.margin[1:] - margin[1:]).max()))
-    medians = {name: statistics.median(values[1:]) for name, values in times.items()}  # the first round compiles
+    walls = {name: [wall for wall, _ in values[1:]] for name, values in times.items()}  # the first round compiles
+    medians = {name: statistics.median(values) for name, values in walls.items()}
+    cpu = {name: statistics.median([spent for _, spent in values[1:]]) for name, values in times.items()}
     exact = ours(q, k, "float64")
     result = {
         "machine": processor(),
@@ -149,8 +151,10 @@ def main() -> None:
         "head_dim": HEAD_DIM,
         "rounds": ROUNDS,
         "median_seconds": medians,
-        "range_seconds": {name: [min(values[1:]), max(values[1:])] for name, values in times.items()},
+        "range_seconds": {name: [min(values), max(values)] for name, values in walls.items()},
+        "median_cpu_seconds": cpu,
         "ratio_torch_to_ropegeo": medians["torch_eager"] / medians["ropegeo"],
+        "cpu_ratio_torch_to_ropegeo": cpu["torch_eager"] / cpu["ropegeo"],
         "largest_margin_difference": difference,
         "largest_margin_difference_to_float64": {
             "ropegeo": float(np.abs(found.margin[1:] - exact.margin[1:]).max()),
