@@ -11,7 +11,7 @@ logit to hide it.
 from __future__ import annotations
 
 import math
-from typing import Any, no_type_check
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,6 @@ _C5, _C6, _C7 = np.float32(1 / 120), np.float32(1 / 720), np.float32(1 / 5040)
 
 
 @compiled
-@no_type_check
 def best_two(
     scores: Any, first: Any, last: Any, start: int, top: Any, top_at: Any, second: Any, second_at: Any
 ) -> None:
@@ -65,7 +64,6 @@ def best_two(
 
 
 @compiled
-@no_type_check
 def rebase(top: Any, base: Any, part: Any, part_moment: Any, total: Any, moment: Any) -> None:
     """Add the sums of the last block to the running ones, and refer those to the current largest logit.
 
@@ -96,7 +94,6 @@ def rebase(top: Any, base: Any, part: Any, part_moment: Any, total: Any, moment:
 
 
 @compiled
-@no_type_check
 def add_weights_single(scores: Any, first: Any, last: Any, base: Any, part: Any, part_moment: Any) -> None:
     r"""Add exp(d) and exp(d) d of a block's logits to the sums of each query, d = logit - base <= 0, in float32.
 
@@ -122,7 +119,6 @@ def add_weights_single(scores: Any, first: Any, last: Any, base: Any, part: Any,
 
 
 @compiled
-@no_type_check
 def add_weights_double(scores: Any, first: Any, last: Any, base: Any, part: Any, part_moment: Any) -> None:
     """As `add_weights_single`, in float64."""
     for j in range(scores.shape[0]):
@@ -136,7 +132,6 @@ def add_weights_double(scores: Any, first: Any, last: Any, base: Any, part: Any,
 
 
 @compiled
-@no_type_check
 def pick(scores: Any, start: int, wanted: Any, found: Any) -> None:
     """Take the logit of each query's wanted key out of the block that holds it.
 
