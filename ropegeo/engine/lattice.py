@@ -73,6 +73,7 @@ _FIRST_REACH = 1 << 16
 _BLOCK = 1 << 13
 _FEW = 4096
 _BEST = 8
+_ROUNDS = 20
 _UNIT = 2.0**-53
 
 
@@ -222,6 +223,10 @@ def _combined(points: IntArray, steps: list[int], start: int, low: int, high: in
 
 def _chosen(planes: tuple[Rotation, ...], low: int, high: int, budget: float) -> _Lattice:
     """The lattice of as many planes as make the estimated search smallest."""
+    # No deficit reaches 3 weights, so a larger budget asks the same; a plane with a term below 1e-9 of it excludes nothing.
+    sizes = [plane.size for plane in planes]
+    budget = min(budget, 3 * math.fsum(sizes))
+    planes = tuple(plane for plane, size in zip(planes, sizes, strict=True) if size > 1e-9 * budget)
     scales = [_scale(plane, budget) for plane in planes]
     length = high - low
     thinning = []
@@ -246,9 +251,8 @@ def _chosen(planes: tuple[Rotation, ...], low: int, high: int, budget: float) ->
 
 def _scale(plane: Rotation, budget: float) -> float:
     """sqrt(kappa w / budget) = sqrt(m w / budget) / xmax, with m = min(2, budget/w)."""
-    weight = math.hypot(float(plane.real), float(plane.imag))
-    ratio = min(2.0, budget / weight)
-    return math.sqrt(ratio / 2 * (weight / budget) * 2) * math.pi / math.asin(math.sqrt(ratio / 2))
+    ratio = min(2.0, budget / plane.size)
+    return math.sqrt(ratio * (plane.size / budget)) * math.pi / math.asin(math.sqrt(ratio / 2))
 
 
 def _lattice(planes: list[Rotation], scales: list[float], low: int, high: int) -> _Lattice:
@@ -423,7 +427,7 @@ def fine_deficits(planes: tuple[Rotation, ...], displacements: list[int]) -> lis
     planes. The conversion, pi x, the sine and its square add a few units of 2**-53; the terms are not negative, so
     nothing cancels.
     """
-    sizes = [math.hypot(float(plane.real), float(plane.imag)) for plane in planes]
+    sizes = [plane.size for plane in planes]
     return [_fine_deficit(planes, sizes, t) for t in displacements]
 
 
@@ -595,7 +599,7 @@ def return_bound(
 
 def _short_displacements(planes: tuple[Rotation, ...], low: int, high: int, weight: float, *, even: bool) -> list[int]:
     """The best few t of the range among short lattice vectors, their sums and differences, about the constant."""
-    sizes = np.array([math.hypot(float(plane.real), float(plane.imag)) for plane in planes])
+    sizes = np.array([plane.size for plane in planes])
     largest = max(abs(low), abs(high), 1)
     unit = largest.bit_length() + 30
     half = Fraction(largest) if even else max(Fraction(high - low, 2), Fraction(1, 2))
@@ -615,14 +619,31 @@ def _short_displacements(planes: tuple[Rotation, ...], low: int, high: int, weig
         start = _triangular(basis, constant, unit, range_height, 1.0).start
     signed = [0, *steps, *(-step for step in steps)]
     turned = np.array([[t * alpha % (1 << bits) / (1 << bits) for alpha, _ in fixed] for t in signed])
-    first = np.array([(start * alpha + phi) % (1 << bits) / (1 << bits) for alpha, phi in fixed])
-    deficits = (sizes * np.sin(np.pi * (first + turned[:, None] + turned[None, :])) ** 2).sum(axis=-1)
+    around = turned[:, None] + turned[None, :]
     kept: list[int] = []
-    for place in np.argsort(deficits, axis=None).tolist():
+    lowest = math.inf
+    for _ in range(_ROUNDS):  # from the best so far on, until its surroundings hold nothing better
+        first = np.array([(start * alpha + phi) % (1 << bits) / (1 << bits) for alpha, phi in fixed])
+        deficits = (sizes * np.sin(np.pi * (first + around)) ** 2).sum(axis=-1)
+        near = _in_range(np.argsort(deficits, axis=None).tolist(), start, signed, low, high, even=even)
+        if not near or float(deficits.flat[near[0][1]]) >= lowest * (1 - 1e-9):
+            break
+        lowest = float(deficits.flat[near[0][1]])
+        kept += [t for t, _ in near]
+        start = near[0][0]
+    return kept
+
+
+def _in_range(
+    places: list[int], start: int, signed: list[int], low: int, high: int, *, even: bool
+) -> list[tuple[int, int]]:
+    """The first few (t, place) with t = start + two of the steps in the range."""
+    kept: list[tuple[int, int]] = []
+    for place in places:
         t = start + signed[place // len(signed)] + signed[place % len(signed)]
         t = -t if even and t < 0 else t
-        if low <= t <= high and t not in kept:
-            kept.append(t)
+        if low <= t <= high:
+            kept.append((t, place))
             if len(kept) == _BEST:
                 break
     return kept
