@@ -46,6 +46,7 @@ than a turn over the whole range thins less than its weight says: it only cuts o
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -73,7 +74,7 @@ _FIRST_REACH = 1 << 16
 _BLOCK = 1 << 13
 _FEW = 4096
 _BEST = 8
-_ROUNDS = 20
+_AFFORDABLE = 1e6
 _UNIT = 2.0**-53
 
 
@@ -223,7 +224,8 @@ def _combined(points: IntArray, steps: list[int], start: int, low: int, high: in
 
 def _chosen(planes: tuple[Rotation, ...], low: int, high: int, budget: float) -> _Lattice:
     """The lattice of as many planes as make the estimated search smallest."""
-    # No deficit reaches 3 weights, so a larger budget asks the same; a plane with a term below 1e-9 of it excludes nothing.
+    # No deficit reaches 3 weights, so a larger budget asks the same. A plane with a term below 1e-9 of it excludes
+    # nothing.
     sizes = [plane.size for plane in planes]
     budget = min(budget, 3 * math.fsum(sizes))
     planes = tuple(plane for plane, size in zip(planes, sizes, strict=True) if size > 1e-9 * budget)
@@ -572,7 +574,8 @@ def return_bound(
 
     The deficit of any t is such a bound; good ones come from short vectors of the lattice of all active planes, reduced
     with several weights on the range, and their sums and differences; for a profile with phases from the vectors near
-    its constant. How far it lies above the minimum is not known.
+    its constant. Where the search for anything better is short, it is made. How far the bound lies above the minimum is
+    not known otherwise.
 
     Args:
         profile: any profile.
@@ -592,9 +595,21 @@ def return_bound(
     candidates = {low, reach, *range(nearest, min(nearest + 1024, reach) + 1)}
     for k in range(tries):
         candidates |= set(_short_displacements(planes, low, reach, 2.0 ** (-k / 2 - 1), even=even))
-    listed = sorted(candidates)
-    best = listed[int(np.argmin(fine_deficits(planes, listed)))]
+    best, value = _least(planes, sorted(candidates))
+    if (
+        value > 0 and _chosen(planes, low, reach, value).nodes < _AFFORDABLE
+    ):  # few planes: the search itself does better
+        with suppress(UnsupportedError):
+            found = _search(profile, planes, low, reach, value, 10 * int(_AFFORDABLE))
+            best, value = _least(planes, [best, *found.displacements])
     return ReturnBound(displacement=best, deficit=ExactDeficit(profile).at(best, digits))
+
+
+def _least(planes: tuple[Rotation, ...], displacements: list[int]) -> tuple[int, float]:
+    """The displacement with the smallest deficit, the first of several, and that deficit in doubles."""
+    values = fine_deficits(planes, displacements)
+    place = int(np.argmin(values))
+    return displacements[place], values[place]
 
 
 def _short_displacements(planes: tuple[Rotation, ...], low: int, high: int, weight: float, *, even: bool) -> list[int]:
@@ -619,31 +634,14 @@ def _short_displacements(planes: tuple[Rotation, ...], low: int, high: int, weig
         start = _triangular(basis, constant, unit, range_height, 1.0).start
     signed = [0, *steps, *(-step for step in steps)]
     turned = np.array([[t * alpha % (1 << bits) / (1 << bits) for alpha, _ in fixed] for t in signed])
-    around = turned[:, None] + turned[None, :]
+    first = np.array([(start * alpha + phi) % (1 << bits) / (1 << bits) for alpha, phi in fixed])
+    deficits = (sizes * np.sin(np.pi * (first + turned[:, None] + turned[None, :])) ** 2).sum(axis=-1)
     kept: list[int] = []
-    lowest = math.inf
-    for _ in range(_ROUNDS):  # from the best so far on, until its surroundings hold nothing better
-        first = np.array([(start * alpha + phi) % (1 << bits) / (1 << bits) for alpha, phi in fixed])
-        deficits = (sizes * np.sin(np.pi * (first + around)) ** 2).sum(axis=-1)
-        near = _in_range(np.argsort(deficits, axis=None).tolist(), start, signed, low, high, even=even)
-        if not near or float(deficits.flat[near[0][1]]) >= lowest * (1 - 1e-9):
-            break
-        lowest = float(deficits.flat[near[0][1]])
-        kept += [t for t, _ in near]
-        start = near[0][0]
-    return kept
-
-
-def _in_range(
-    places: list[int], start: int, signed: list[int], low: int, high: int, *, even: bool
-) -> list[tuple[int, int]]:
-    """The first few (t, place) with t = start + two of the steps in the range."""
-    kept: list[tuple[int, int]] = []
-    for place in places:
+    for place in np.argsort(deficits, axis=None).tolist():
         t = start + signed[place // len(signed)] + signed[place % len(signed)]
         t = -t if even and t < 0 else t
         if low <= t <= high:
-            kept.append((t, place))
+            kept.append(t)
             if len(kept) == _BEST:
                 break
     return kept
