@@ -74,7 +74,7 @@ _FIRST_REACH = 1 << 16
 _BLOCK = 1 << 13
 _FEW = 4096
 _BEST = 8
-_AFFORDABLE = 1e6
+_AFFORDABLE = 10_000
 _UNIT = 2.0**-53
 
 
@@ -596,12 +596,12 @@ def return_bound(
     for k in range(tries):
         candidates |= set(_short_displacements(planes, low, reach, 2.0 ** (-k / 2 - 1), even=even))
     best, value = _least(planes, sorted(candidates))
-    if (
-        value > 0 and _chosen(planes, low, reach, value).nodes < _AFFORDABLE
-    ):  # few planes: the search itself does better
-        with suppress(UnsupportedError):
-            found = _search(profile, planes, low, reach, value, 10 * int(_AFFORDABLE))
-            best, value = _least(planes, [best, *found.displacements])
+    for part in (1.0, 0.25, 2.0**-4, 2.0**-6, 2.0**-8):  # few planes: a short search for something better still
+        if value > 0 and _chosen(planes, low, reach, part * value).nodes < _AFFORDABLE:
+            with suppress(UnsupportedError):
+                found = _search(profile, planes, low, reach, part * value, 10 * _AFFORDABLE)
+                best, value = _least(planes, [best, *found.displacements])
+            break
     return ReturnBound(displacement=best, deficit=ExactDeficit(profile).at(best, digits))
 
 
