@@ -25,6 +25,7 @@ Zero is decided, not measured, where it can be. D(t) = 0 iff every t alpha_k + p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -65,6 +66,11 @@ class Rotation:
         turn = self._turn.as_rational()
         self.alpha = None if turn is None else turn % 1
         self.phi = _rational_argument(self.real, self.imag)
+
+    @property
+    def size(self) -> float:
+        """w = |c|, to double."""
+        return math.hypot(float(self.real), float(self.imag))
 
     def exact_turns(self, t: int) -> Fraction | None:
         """t alpha + phi reduced to [-1/2, 1/2] where both are rational, else None."""
