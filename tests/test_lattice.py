@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import checks
 import mpmath  # type: ignore[import-untyped]
@@ -15,8 +16,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import mp_fraction
 
-from ropegeo.engine import certify, lattice
+from ropegeo.engine import certify, lattice, return_lattice, searches
 from ropegeo.engine.certify import ExactDeficit, exact_deficit
+from ropegeo.engine.return_bound import return_bound
+from ropegeo.engine.staircase import staircase
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import read_angle
 from ropegeo.exact.lattice import reduced_basis
@@ -250,8 +253,6 @@ def test_a_search_that_is_too_long_says_so() -> None:
         lattice.near_returns(profile, 1, 10**9, 0.01, max_nodes=50)
     with pytest.raises(UnsupportedError, match="points"):  # more than can be stored
         lattice.near_returns(profile, 1, 10**9, 1.0)
-    with pytest.raises(UnsupportedError, match="limit"):
-        lattice.record_returns(profile, 10**12, max_nodes=50)
 
 
 def test_the_estimate_tells_the_easy_from_the_hopeless() -> None:
@@ -273,10 +274,6 @@ def test_profiles_without_a_return() -> None:
     empty = LogitProfile(spectrum=RopeSpectrum.from_base(10000, head_dim=4), coefficients=np.zeros(2, complex))
     with pytest.raises(InvalidInputError):
         lattice.near_returns(empty, 1, 10, 0.1)
-    with pytest.raises(InvalidInputError, match="non-negative"):
-        lattice.record_returns(profile_of([Plane("1", lambda: mpmath.mpf(1), 1j)]), 10)
-    with pytest.raises(InvalidInputError, match="at least 1"):
-        lattice.record_returns(profile_of(llama_31(2)), 0)
 
 
 # ---- records ----
@@ -332,20 +329,15 @@ def scanned_records(planes: list[Plane], reach: int) -> list[int]:
     return records
 
 
-def strict_records(found: lattice.RecordReturns) -> list[int]:
-    kept, least = [], math.inf
-    for t, value in zip(found.displacements, found.deficits, strict=True):
-        if value < least:
-            kept.append(t)
-            least = value
-    return kept
+def lattice_records(planes: list[Plane], reach: int, first: int = 1 << 16) -> list[int]:
+    """Steps of the lattice route, which evaluates 1..`first` and then searches ever longer ranges."""
+    with patch.object(searches, "STREAMED_AT_ONCE", first * len(planes)):
+        return list(staircase(profile_of(planes), reach, route="lattice").steps)
 
 
 @pytest.mark.parametrize("count", [8, 12])
 def test_records_to_a_billion(count: int) -> None:
-    found = lattice.record_returns(profile_of(llama_31(count)), 10**9)
-    assert strict_records(found) == RECORDS[count]
-    assert found.nodes < 10**5
+    assert lattice_records(llama_31(count), 10**9) == RECORDS[count]
 
 
 @pytest.mark.parametrize("count", [8, 12])
@@ -365,7 +357,7 @@ def test_the_records_to_a_billion_by_brute_force(count: int) -> None:
 def test_records_of_random_planes(drawn: list[tuple[Angle, float]], reach: int) -> None:
     """From a first stretch of 64, so that the search has several ranges to do."""
     planes = [plane_of(angle, complex(weight)) for angle, weight in drawn]
-    found = lattice.record_returns(profile_of(planes), reach, first=64)
+    found = lattice_records(planes, reach, first=64)
     oracle = Oracle(planes)
     least, records = math.inf, []
     for t in oracle.below(1, reach, 2 * oracle.weight):
@@ -375,34 +367,35 @@ def test_records_of_random_planes(drawn: list[tuple[Angle, float]], reach: int) 
             least = value
             if value < 1e-100:
                 break
-    assert set(records) <= set(found.displacements)
+    assert set(records) <= set(found)
 
 
 def test_records_end_where_all_planes_return() -> None:
     planes = [Plane(*rational(Fraction(1, q)), 1 + 0j) for q in (97, 101, 103)]
-    found = lattice.record_returns(profile_of(planes), 10**20)
-    assert found.displacements[-1] == 97 * 101 * 103
-    assert found.deficits[-1] == 0.0
-    assert all(value > 0 for value in found.deficits[:-1])
+    found = lattice_records(planes, 10**20)
+    assert found[-1] == 97 * 101 * 103
+    stairs = staircase(profile_of(planes), 10**20, route="lattice")
+    assert [stairs.margin(place, 5).sign for place in (-2, -1)] == [1, 0]
 
 
 @pytest.mark.parametrize("base", [10000, 500000])
 def test_sixty_four_planes_do_not_return_soon(base: int) -> None:
     """t = 1 stays the nearest up to 10**10: no other t comes as near, by the planes that are searched alone."""
     spectrum = RopeSpectrum.from_base(base, head_dim=128)
-    found = lattice.record_returns(LogitProfile(spectrum=spectrum, coefficients=np.ones(64, complex)), 10**10)
-    assert found.displacements == (1,)
+    profile = LogitProfile(spectrum=spectrum, coefficients=np.ones(64, complex))
+    with patch.object(searches, "STREAMED_AT_ONCE", 1 << 22):
+        assert staircase(profile, 10**10, route="lattice").steps == (1,)
 
 
 def test_records_far_away() -> None:
     """Up to 10**30: each is a record in integers among those found, and none lies in a range searched by itself."""
     planes = llama_31(8)
-    found = lattice.record_returns(profile_of(planes), 10**30)
-    assert strict_records(found)[:19] == RECORDS[8]
+    found = lattice_records(planes, 10**30)
+    assert found[:19] == RECORDS[8]
     oracle = Oracle(planes)
-    for t, value in zip(found.displacements, found.deficits, strict=True):
-        assert value == pytest.approx(oracle.at(t), rel=ROUNDING)
-    last, lowest = found.displacements[-1], found.deficits[-1]
+    values = [oracle.at(t) for t in found]
+    assert values == sorted(values, reverse=True)
+    last, lowest = found[-1], values[-1]
     again = lattice.near_returns(profile_of(planes), 1, 10**30, lowest * 1.0001)
     assert again.displacements == (last,)
 
@@ -417,7 +410,7 @@ def test_the_bound_is_the_deficit_of_one_displacement(reach: int, *, peaked: boo
     if not peaked:
         planes = [plane._replace(coefficient=PHASES[k % 5]) for k, plane in enumerate(planes)]
     oracle = Oracle(planes)
-    bound = lattice.return_bound(profile_of(planes), reach)
+    bound = return_bound(profile_of(planes), reach)
     assert 1 <= bound.displacement <= reach
     assert float(bound.deficit) == pytest.approx(oracle.at(bound.displacement) / oracle.weight, rel=ROUNDING)
     assert float(bound.deficit) <= float(oracle.block(1, min(reach, 1000)).min()) / oracle.weight * (1 + 1e-9)
@@ -428,10 +421,10 @@ def test_the_bound_is_the_deficit_of_one_displacement(reach: int, *, peaked: boo
 
 def test_a_bound_for_many_planes() -> None:
     spectrum = RopeSpectrum.from_base(10000, head_dim=64)
-    bound = lattice.return_bound(LogitProfile(spectrum=spectrum, coefficients=np.ones(32, complex)), 10**50, tries=3)
+    bound = return_bound(LogitProfile(spectrum=spectrum, coefficients=np.ones(32, complex)), 10**50, tries=3)
     assert bound.deficit.proves(17)
     assert 0 < float(bound.deficit) < 0.02
-    nothing = lattice.return_bound(LogitProfile(spectrum=spectrum, coefficients=np.ones(32, complex)), 5, low=-5)
+    nothing = return_bound(LogitProfile(spectrum=spectrum, coefficients=np.ones(32, complex)), 5, low=-5)
     assert (nothing.displacement, float(nothing.deficit)) == (0, 0.0)
 
 
@@ -526,22 +519,22 @@ def test_returns_on_the_surface() -> None:
 
 
 def test_without_slack_a_return_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lattice, "SLACK", 0.0)
-    monkeypatch.setattr(lattice, "_UNIT", 0.0)
+    monkeypatch.setattr(return_lattice, "SLACK", 0.0)
+    monkeypatch.setattr(return_lattice, "_UNIT", 0.0)
     assert boundary_returns()
 
 
 def test_without_the_range_term_a_return_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lattice, "_radius", lambda _count: 1.0)
+    monkeypatch.setattr(return_lattice, "_radius", lambda _count: 1.0)
     assert boundary_returns()
 
 
 def test_with_the_curvature_at_zero_a_return_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """1 - cos(2 pi x) < 2 pi^2 x^2: with that factor the ellipsoid is too small."""
-    right = lattice._scale
+    right = return_lattice._scale
 
     def steeper(plane: certify.Rotation, budget: float) -> float:
         return right(plane, 1e-12) * math.sqrt(1e-12 / budget)
 
-    monkeypatch.setattr(lattice, "_scale", steeper)
+    monkeypatch.setattr(return_lattice, "_scale", steeper)
     assert boundary_returns()

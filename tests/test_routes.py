@@ -215,9 +215,7 @@ def test_records_are_the_whole_curve(offset: int, planes: list[int]) -> None:
 
 def test_many_heads_in_one_pass() -> None:
     rng = np.random.default_rng(4)
-    profiles = [
-        LogitProfile(spectrum=LLAMA, coefficients=rng.uniform(0, 1, 64), origin=offset) for offset in (0, 2, 9)
-    ]
+    profiles = [LogitProfile(spectrum=LLAMA, coefficients=rng.uniform(0, 1, 64), origin=offset) for offset in (0, 2, 9)]
     together = margin_curves(profiles, [20, 5000, 100_000])
     for profile, curve in zip(profiles, together, strict=True):
         for point, alone in zip(curve.points, ropegeo.margin_curve(profile, [20, 5000, 100_000]).points, strict=True):
@@ -276,9 +274,7 @@ def test_routes_say_how_far_they_reach() -> None:
     with pytest.raises(InvalidInputError, match="a profile with phases: use auto"):
         ropegeo.margin_curve(phased((1, 2), 1)(LLAMA), [100], target=3, route="pruned")
     with pytest.raises(InvalidInputError, match="letter head"):
-        ropegeo.margin_curve(
-            LetterProfile(spectrum=LLAMA, weights=np.ones(64), letters=3), [100], route="lattice"
-        )
+        ropegeo.margin_curve(LetterProfile(spectrum=LLAMA, weights=np.ones(64), letters=3), [100], route="lattice")
     with pytest.raises(InvalidInputError, match="staircase"):
         record_curve(LetterProfile(spectrum=LLAMA, weights=np.ones(64), letters=3), 100)
     with pytest.raises(InvalidInputError, match="needs profiles of index heads"):

@@ -26,7 +26,6 @@ Zero is decided, not measured, where it can be. D(t) = 0 iff every t alpha_k + p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -182,11 +181,6 @@ class ExactDeficit:
             if narrow or bits >= MAX_WORKING_BITS or result.proves(digits):
                 return result
             bits *= 2
-
-    def least(self, displacements: Iterable[int], digits: int = DOUBLE_DIGITS) -> tuple[int, Enclosure]:
-        """The displacement with the smallest certified D, and that D; of several that are not told apart the first."""
-        found = [(t, self.at(t, digits)) for t in displacements]
-        return min(found, key=lambda pair: pair[1].high)
 
     def _enclosed(self, t: int, bits: int) -> Enclosure:
         terms = [plane.in_balls(bits) for plane in self.planes]
