@@ -35,7 +35,7 @@ class MarginPoint:
         best: largest margin over the curve's class of inputs, or None where no route reaches it.
         worst: smallest margin over the class.
         at: displacement t = d - s of the runner-up from the target.
-        method: route, `continued_fraction`, `closed_form` or `definition`.
+        method: route, `continued_fraction`, `closed_form`, `first_return` or `definition`.
     """
 
     length: int
