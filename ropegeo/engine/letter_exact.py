@@ -106,6 +106,35 @@ def greatest(values: list[Enclosure]) -> Enclosure:
     return Enclosure(low=max(value.low for value in values), high=max(value.high for value in values))
 
 
+def sharpened(
+    gaps_at: Callable[[int], list[Enclosure]],
+    choose: Callable[[list[Enclosure]], Enclosure],
+    n: int,
+    digits: int,
+    most_bits: int | None = None,
+) -> tuple[Enclosure, int]:
+    """The least or greatest of several gaps, and which one it is, with as many bits as its digits ask for.
+
+    Args:
+        gaps_at: the gaps, computed with so many bits; none whose sign no precision decides, unless `most_bits` is given.
+        choose: `least` or `greatest`.
+        n: the length, of which all distances are below a small multiple.
+        digits: significant digits wanted.
+        most_bits: where to stop without them.
+
+    Accuracy: relative error below 10**-(digits + 3), or exactly 0.
+    """
+    bits = 64 + 4 * digits + 2 * n.bit_length()
+    while True:
+        gaps = gaps_at(bits)
+        value = choose(gaps)
+        # Relative width, not `proves`: a value such as 3/2 is a rounding tie that no precision settles.
+        proved = value.sign == 0 or (value.sign and (value.high - value.low) * 10 ** (digits + 3) < abs(value.low))
+        if proved or (most_bits is not None and bits > most_bits):
+            return value, next(place for place, gap in enumerate(gaps) if gap.low == value.low)
+        bits *= 2
+
+
 class LetterPlane:
     """Exact margins of a letter profile with one active plane.
 
@@ -219,16 +248,9 @@ class LetterPlane:
         digits: int,
         turn: Turn | None = None,
     ) -> tuple[Enclosure, int]:
-        bits = 64 + 4 * digits + 2 * n.bit_length()
-        while True:
-            gaps = [pair.gap(turn or self._turn, bits) for pair in pairs]
-            value = choose(gaps)
-            # Relative width, not `proves`: a value such as 3/2 is a rounding tie that no precision settles.
-            if value.sign == 0 or (value.sign and (value.high - value.low) * 10 ** (digits + 3) < abs(value.low)):
-                break
-            bits *= 2
-        winner = next(pair for pair, gap in zip(pairs, gaps, strict=True) if gap.low == value.low)
-        return value, winner.displacement
+        chosen = self._turn if turn is None else turn
+        value, winner = sharpened(lambda bits: [pair.gap(chosen, bits) for pair in pairs], choose, n, digits)
+        return value, pairs[winner].displacement
 
 
 def _own(rivals: Iterable[tuple[int, int]], letters: int) -> list[Pair]:

@@ -7,7 +7,7 @@ a <= alpha < a + 2. Euclid's algorithm on (2^341, a) gives r exactly for the num
     d_(k-1) = m d_k + d_(k+1),    q_(k+1) = m q_k + q_(k-1),
 
 until q_(k+1) > T; then r is d_k. A quotient m is taken in parts, each a little below the rest of it as floats see it;
-the sums q_(k-1) + m' q_k of the parts stay at or below q_(k+1), so that one of them above T already ends the search.
+the sums q_(k-1) + m' q_k with m' <= m stay at or below q_(k+1), so that one of them above T already ends the search.
 
 Error. Each ||t alpha|| differs from that of a by less than 2 t <= 2 T units, so the two minima do too, wherever they
 stand. A pair is accepted if d_k >= 2^52 T: with u = 2^-53, r is then off by 4u; by 2u as it becomes a double, by 2u
@@ -23,10 +23,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from operator import index
-from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from ropegeo._arrays import FloatArray, IntArray
 from ropegeo.engine.compiled import compiled
@@ -41,7 +40,7 @@ _MASK = (1 << DIGIT) - 1
 _BASE = float(1 << DIGIT)
 _PLACES = 11  # of alpha, after the point
 _REACH_PLACES = 4
-_LARGEST_REACH = 1 << 120  # a sum of parts is below 8 T, which four digits hold
+_LARGEST_REACH = 1 << 120
 _EXTRA = 3  # digits of 1/(2 pi) below those of alpha that a product with a mantissa reaches
 _LONGEST = (1024 + DIGIT * _PLACES) // DIGIT + 4  # digits of 1/(2 pi) that the largest double asks for
 _BELOW = 1 - 2.0**-45  # floats of three digits each, and their quotient, are right to 2^-50
@@ -69,7 +68,7 @@ def one_plane_margins(
 
     Example:
         >>> one_plane_margins([1.0, 1.0], [1000, 10**30])
-        array([1.81736408e-09, 7.11866055e-60])
+        array([1.81736408e-09, 7.11865635e-60])
     """
     thetas = np.asarray(angles, dtype=np.float64)
     if thetas.ndim != 1 or not (np.isfinite(thetas).all() and (thetas > 0).all()):
@@ -114,7 +113,7 @@ def _reach_digits(reaches: IntArray | FloatArray | Sequence[int]) -> tuple[IntAr
     return digits, np.where(too_large, np.inf, values.astype(np.float64))
 
 
-def _whole_numbers(reaches: IntArray | FloatArray | Sequence[int]) -> np.ndarray[Any, Any]:
+def _whole_numbers(reaches: IntArray | FloatArray | Sequence[int]) -> Shaped[np.ndarray, " pairs"]:
     """An array of integers, of Python integers, or of floats without a fractional part."""
     given = reaches
     if not isinstance(given, np.ndarray):
@@ -227,18 +226,29 @@ def _nearest(rests: IntArray, steps: IntArray, reach: IntArray) -> float:
             large, small = small, large
             top_large, top_small = top_small, top_large
             continue
-        ratio = _size(rests[large], top_large) / _size(rests[small], top_small)
-        if top_small > top_large:
-            ratio *= _BASE ** (top_small - top_large)
-        part = max(1, int(min(ratio * _BELOW, _MASK)))
+        # part * 2^(31 lift) is at most the quotient, and what is left of it is small or less than two
+        lift = top_small - top_large
+        ratio = _size(rests[large], top_large) / _size(rests[small], top_small) * _BELOW
+        if ratio < 1.0 and lift > 0:
+            ratio *= _BASE
+            lift -= 1
+        part = int(ratio)
+        if part == 0 and lift > 0:  # the ratio is 1 - 2^-45 or more
+            part = _MASK
+            lift -= 1
+        part = max(part, 1)
 
         beyond, carry = 0, 0
         for place in range(_REACH_PLACES - 1, -1, -1):
-            total = steps[large, place] + part * steps[small, place] + carry
+            digit = steps[small, place + lift] if place + lift < _REACH_PLACES else 0
+            total = steps[large, place] + part * digit + carry
             steps[2, place] = total & _MASK
             carry = total >> DIGIT
         if carry:
             beyond = 1
+        for place in range(min(lift, _REACH_PLACES)):
+            if steps[small, place]:
+                beyond = 1
         for place in range(_REACH_PLACES):
             if beyond == 0 and steps[2, place] != reach[place]:
                 beyond = 1 if steps[2, place] > reach[place] else -1
@@ -248,6 +258,7 @@ def _nearest(rests: IntArray, steps: IntArray, reach: IntArray) -> float:
 
         borrow = 0
         for place in range(_PLACES, top_large - 1, -1):
-            rest = rests[large, place] - part * rests[small, place] - borrow
+            digit = rests[small, place + lift] if place + lift <= _PLACES else 0
+            rest = rests[large, place] - part * digit - borrow
             rests[large, place] = rest & _MASK
             borrow = -(rest >> DIGIT)
