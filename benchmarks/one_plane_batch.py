@@ -1,7 +1,7 @@
 """README: a million one-plane index margins, lengths log-uniform to 10^30, and 100 of them against the certified route.
 
-Angles are log-uniform from 1e-6 to pi. The time is that of `one_plane_margins` after one small call has compiled it; the
-result is printed as JSON.
+Angles are log-uniform from 1e-6 to pi. The time is that of `one_plane_margins` after one small call has compiled it;
+the result is printed as JSON.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import statistics
 import time
 from fractions import Fraction
 
-import numba  # type: ignore[import-untyped]
+import numba
 import numpy as np
 
 from ropegeo.engine.diophantine import one_plane_staircase

@@ -139,8 +139,8 @@ def test_first_in_interval(angle: str, low: Fraction, width: Fraction, start: in
         def inside(t: int) -> bool:
             turn = turns_at(angle, Fraction(t))
             if isinstance(turn, Fraction):
-                return part(turn - low) <= width
-            return t == 0 and part(-low) <= width or t > 0 and part(turn - mp_fraction(low)) <= mp_fraction(width)
+                return bool(part(turn - low) <= width)
+            return part(-low) <= width if t == 0 else bool(part(turn - mp_fraction(low)) <= mp_fraction(width))
 
         right = next((t for t in range(start, start + 1500) if inside(t)), None)
     assert found == right or (right is None and found is not None and found >= start + 1500)
@@ -208,9 +208,9 @@ def letter_extremes(angle: str, letters: int, n: int, centre: Fraction, own: boo
     for c, only_own in [(centre, own)] + ([(Fraction(0), True)] if centre else []):
         match = [f(0, d - c) for d in range(n)]
         rivals = [[f(s, d - c) for s in range(1, letters)] for d in range(n)]
-        for D in (0,) if only_own else range(n):
-            margins.append(match[D] - max(max(rivals[d]) for d in range(n) if d != D))
-            bests += [match[D] - min(rivals[d]) for d in range(n) if d != D]
+        for at in (0,) if only_own else range(n):
+            margins.append(match[at] - max(max(rivals[d]) for d in range(n) if d != at))
+            bests += [match[at] - min(rivals[d]) for d in range(n) if d != at]
     return min(margins), max(bests)
 
 
@@ -269,7 +269,7 @@ def separation(slope: int, start: int, bits: int, n: int) -> int:
 
 @pytest.mark.parametrize(("letters", "n"), [(3, 10**30), (5, 10**12 + 7)])
 def test_letter_margins_far_out(letters: int, n: int) -> None:
-    """The extremes by counting alone: for an odd alphabet match and rival aim at different points, so do not collide."""
+    """The extremes by counting alone; with an odd alphabet, a match and a rival do not aim at one point."""
     angle, bits = "10000^(-2/128)", 330
     profile = one_plane_letters(angle, letters)
     point = ropegeo.margin_curve(profile, [n], digits=70).points[0]

@@ -18,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import Real, mp_fraction
 
-from ropegeo.engine import one_plane_batch
+from ropegeo.engine import diophantine, one_plane_batch
 from ropegeo.engine.one_plane_batch import RELATIVE_ERROR, one_plane_margins
 from ropegeo.errors import InvalidInputError
 
@@ -111,7 +111,7 @@ def test_bad_pairs_are_refused(angles: list[float], reaches: list[Any]) -> None:
 def test_most_pairs_take_the_compiled_route(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the others the certified one: NaN marks them, and nothing else may."""
     asked = []
-    certified = one_plane_batch.one_plane_staircase
+    certified = diophantine.one_plane_staircase
 
     def counted(angle: Any, reach: int) -> Any:
         asked.append(reach)

@@ -116,7 +116,7 @@ def sharpened(
     """The least or greatest of several gaps, and which one it is, with as many bits as its digits ask for.
 
     Args:
-        gaps_at: the gaps, computed with so many bits; none whose sign no precision decides, unless `most_bits` is given.
+        gaps_at: the gaps at so many bits; enough of them must decide every sign, unless `most_bits` is given.
         choose: `least` or `greatest`.
         n: the length, of which all distances are below a small multiple.
         digits: significant digits wanted.

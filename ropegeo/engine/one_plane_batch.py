@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from operator import index
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -32,6 +33,9 @@ from ropegeo.engine.compiled import compiled
 from ropegeo.engine.diophantine import one_plane_staircase
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact import ClosedForm, balls
+
+Whole: TypeAlias = Shaped[np.ndarray, " pairs"] | Sequence[float | int]
+"""Whole numbers as an array of any kind of integers, of Python integers or of floats, or as a list of them."""
 
 RELATIVE_ERROR = 1e-14
 """Bound on the relative error of every margin; the module derives 2.4e-15."""
@@ -47,7 +51,7 @@ _BELOW = 1 - 2.0**-45  # floats of three digits each, and their quotient, are ri
 
 
 def one_plane_margins(
-    angles: Float[FloatArray, " pairs"] | Sequence[float], reaches: IntArray | FloatArray | Sequence[int]
+    angles: Float[FloatArray, " pairs"] | Sequence[float | int], reaches: Whole
 ) -> Float[FloatArray, " pairs"]:
     """Margins of many one-plane index heads: angles[i] at reach T = reaches[i], in units of beta.
 
@@ -87,13 +91,13 @@ def one_plane_margins(
         margins,
     )
     for pair in np.flatnonzero(np.isnan(margins)):
-        reach = int(reaches[pair])
+        reach = int(reaches[int(pair)])
         stairs = one_plane_staircase(ClosedForm.of(Fraction(float(thetas[pair]))), reach)
         margins[pair] = float(stairs.margin(stairs.index_at(reach)))
     return margins
 
 
-def _reach_digits(reaches: IntArray | FloatArray | Sequence[int]) -> tuple[IntArray, FloatArray]:
+def _reach_digits(reaches: Whole) -> tuple[IntArray, FloatArray]:
     """The digits of each reach and its size as a float: infinite where there are not digits enough.
 
     Raises:
@@ -113,12 +117,13 @@ def _reach_digits(reaches: IntArray | FloatArray | Sequence[int]) -> tuple[IntAr
     return digits, np.where(too_large, np.inf, values.astype(np.float64))
 
 
-def _whole_numbers(reaches: IntArray | FloatArray | Sequence[int]) -> Shaped[np.ndarray, " pairs"]:
+def _whole_numbers(reaches: Whole) -> Shaped[np.ndarray, " pairs"]:
     """An array of integers, of Python integers, or of floats without a fractional part."""
     given = reaches
     if not isinstance(given, np.ndarray):
+        items: Sequence[Any] = given
         try:
-            given = np.array([index(value) for value in reaches], dtype=object)
+            given = np.array([index(value) for value in items], dtype=object)
         except TypeError:
             given = np.asarray(reaches)
     if given.dtype == object and all(isinstance(value, int) for value in given.flat):
@@ -194,7 +199,8 @@ def _set_turn(mantissa: int, exponent: int, inverse: IntArray, product: IntArray
 @compiled
 def _size(row: IntArray, top: int) -> float:
     """Three digits from `top` on as a float."""
-    return (row[top] * _BASE + row[top + 1]) * _BASE + row[top + 2]
+    size: float = (row[top] * _BASE + row[top + 1]) * _BASE + row[top + 2]
+    return size
 
 
 @compiled

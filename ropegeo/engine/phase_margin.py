@@ -11,16 +11,17 @@ least, of which one is not D.
 The gap is exactly 0 iff x_d - x_D = (d - D) alpha or x_d + x_D = (d + D - 2 origin) alpha + 2 phi is an integer. The
 parts of c are doubles, so phi is a multiple of 1/8 (one part is 0, or both have one size) or irrational: if it is
 rational, exp(4 pi i phi) = c/conj(c) is a root of unity and a Gaussian rational, and those are 1, i, -1 and -i only. So
-fractions decide if phi or alpha is rational. If neither is, the difference is no integer, and for an algebraic theta the
-sum is none: with d + D = 2 origin it is 2 phi, else exp(i (d + D - 2 origin) theta) would be algebraic, against Lindemann.
-For an irrational angle with pi in it and such a phi nothing is proved: the bits are doubled up to `MOST_BITS`, and an
-enclosure that still holds 0 does not tell the sign. No such angle is known.
+fractions decide if phi or alpha is rational. If neither is, the difference is no integer, and for an algebraic theta
+the sum is none: with d + D = 2 origin it is 2 phi, else exp(i (d + D - 2 origin) theta) would be algebraic, against
+Lindemann. For an irrational angle with pi in it and such a phi nothing is proved: the bits are doubled up to
+`MOST_BITS`, and an enclosure that still holds 0 does not tell the sign. No such angle is known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 
 from ropegeo.engine.first_return import TurnOrder
 from ropegeo.engine.letter_exact import Turn, sharpened
@@ -111,7 +112,7 @@ def one_plane_phase_curve(
     for n in sorted(set(ns)):
         rivals = [d for d, _ in order.nearest([-phase.point(order.scale)], n) if d != target]
         margin, winner = sharpened(
-            lambda bits, rivals=rivals: [_gap(turn, phase, profile.origin, target, d, bits) for d in rivals],
+            partial(_gaps, turn, phase, profile.origin, target, rivals),
             least,
             n + abs(profile.origin),
             digits,
@@ -126,6 +127,11 @@ def one_plane_phase_curve(
         inputs="this query and key content",
         beta=profile.weight,
     )
+
+
+def _gaps(turn: Turn, phase: Phase, origin: int, target: int, rivals: list[int], bits: int) -> list[Enclosure]:
+    """`_gap` to every rival."""
+    return [_gap(turn, phase, origin, target, d, bits) for d in rivals]
 
 
 def _gap(turn: Turn, phase: Phase, origin: int, target: int, d: int, bits: int) -> Enclosure:

@@ -78,10 +78,10 @@ def first_failing_length(profile: LetterProfile) -> int | None:
 
     worst(n) never grows with n: more positions are more targets and more rivals. So its exact sign is bisected. If
     theta folds to 0 every match scores 1 (see `LetterPlane.angle`), worst(n) = 1 - cos(omega) > 0 and there is no such
-    length. Else there is one. The turns x_d = (d - c) theta/(2 pi) are dense, or recur with a period q and are the multiples of
-    1/q, shifted by the centre; q = 1 is x_d = 1/2 throughout, else no closed half circle is free of them. So some match
-    has |x_d| >= 1/4 and scores at most 0, and at another distance (one period on, if need be) x_d + s/A lies within 1/4
-    of 0, where a rival scores at least 0; for q = 1 all matches score -1, which no rival is below.
+    length. Else there is one. The turns x_d = (d - c) theta/(2 pi) are dense, or recur with a period q and are the
+    multiples of 1/q, shifted by the centre. With q = 1 that is x_d = 1/2, and no rival is below a match's -1. Otherwise
+    no closed half circle is free of them: some match has |x_d| >= 1/4 and scores at most 0, and at another distance
+    (one period on, if need be) x_d + s/A lies within 1/4 of 0, where a rival scores at least 0.
 
     A head whose queries look for themselves (symbolic Reflexive) has its match at distance 0, logit beta, and fails
     only where a rival scores beta too: shift/A + d alpha is an integer with shift != 0. For irrational alpha there is
