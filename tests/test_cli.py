@@ -296,9 +296,8 @@ BAD: dict[str, str] = {
         curve --length 1e1001 ;; curve --length 10^1000+1 ;; construct --length 1""",
     "length": """spectrum --length 0 ;; spectrum --length 1 ;; spectrum --length 1e1001 ;;
         curve ;; curve --head head.safetensors ;; curve --plane best ;; construct --plane best ;;
-        construct --mode retrieval --centred ;; curve --mode retrieval --length 1e30 ;;
-        curve --planes all --length 1e12 ;; construct --mode retrieval --centred --length 1e30 ;;
-        construct --mode retrieval --plane best --length 1e12""",
+        construct --mode retrieval --centred ;; curve --mode retrieval --planes all --length 1e30 ;;
+        curve --planes all --length 1e12 ;; construct --mode retrieval --centred --length 1e30""",
     "curve": "construct --offset 1e999 ;; construct --offset 1e30 --json",
     "not both": "curve --length 10 --lengths 10,20 ;; construct --plane 1 --planes 1,2",
     "angle": """construct --angle 0 ;; construct --angle=-1 ;; construct --angle '1 - 1' ;;

@@ -13,7 +13,7 @@ import oracles
 import pytest
 
 from ropegeo.construct import index as construct_index
-from ropegeo.engine import diophantine, index_margin, retrieval_margin, softmax
+from ropegeo.engine import diophantine, index_margin, letter_exact, softmax
 from ropegeo.errors import RopegeoError
 from ropegeo.exact import Enclosure
 from ropegeo.heads import LogitProfile
@@ -198,19 +198,21 @@ def semiconvergent(patch: Patch) -> None:
 
 def rival_one_nearer(patch: Patch) -> None:
     """The closed form of retrieval at one position less."""
-    right = retrieval_margin._closed
-    patch.setattr(retrieval_margin, "_closed", lambda profile, n, target, digits: right(profile, n - 1, target, digits))
+    right = letter_exact.LetterPlane.closed
+    patch.setattr(
+        letter_exact.LetterPlane, "closed", lambda self, n, target, digits: right(self, n - 1, target, digits)
+    )
 
 
 def centred_itself(patch: Patch) -> None:
     """Letter-integer queries of a centred head are forgotten, and the rivals with them."""
-    right = retrieval_margin._Pair.gap
+    right = letter_exact.Pair.gap
 
-    def forgotten(self: Any, bits: int) -> Enclosure:
-        found = right(self, bits)
+    def forgotten(self: Any, turn: letter_exact.Turn, bits: int) -> Enclosure:
+        found = right(self, turn, bits)
         return found if self.displacement not in (-3, 3) else Enclosure.exactly(1)
 
-    patch.setattr(retrieval_margin._Pair, "gap", forgotten)
+    patch.setattr(letter_exact.Pair, "gap", forgotten)
 
 
 def rivals_anywhere(patch: Patch) -> None:

@@ -32,7 +32,8 @@ def built(mode: str, planes: tuple[int, ...], **options: object) -> Make:
 
     def make(spectrum: RopeSpectrum) -> LogitProfile | LetterProfile:
         maker = getattr(ropegeo, f"{mode}_head")
-        return maker(spectrum, planes=planes, **options).profile
+        profile: LogitProfile | LetterProfile = maker(spectrum, planes=planes, **options).profile
+        return profile
 
     return make
 
@@ -256,7 +257,7 @@ def test_contributions_add_up_to_the_logit() -> None:
     ("planes", "target", "route", "says"),
     [
         ([0, 1], None, "continued_fraction", "for one plane"),
-        ([0, 1], None, "closed_form", "not one of an index head"),
+        ([0, 1], None, "closed_form", "does not apply to this head"),
         ([0, 1], None, "fast", "is unknown; use one of auto"),
     ],
 )
@@ -271,8 +272,8 @@ def test_routes_say_how_far_they_reach() -> None:
         ropegeo.margin_curve(profile, [10**9], route="definition")
     with pytest.raises(UnsupportedError, match="64 planes are streamed up to distance 1562500000000"):
         ropegeo.margin_curve(profile, [10**13], route="streamed")
-    with pytest.raises(InvalidInputError, match="a profile with phases: use auto"):
-        ropegeo.margin_curve(phased((1, 2), 1)(LLAMA), [100], target=3, route="pruned")
+    with pytest.raises(InvalidInputError, match="does not apply to this head"):
+        ropegeo.margin_curve(phased((1, 2), 1)(LLAMA), [100], target=3, route="first_return")
     with pytest.raises(InvalidInputError, match="letter head"):
         ropegeo.margin_curve(LetterProfile(spectrum=LLAMA, weights=np.ones(64), letters=3), [100], route="lattice")
     with pytest.raises(InvalidInputError, match="staircase"):

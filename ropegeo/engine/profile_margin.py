@@ -20,6 +20,7 @@ from jaxtyping import Float, Int
 from ropegeo._arrays import FloatArray, IntArray
 from ropegeo.engine.certify import ExactDeficit
 from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_target, status_of
+from ropegeo.engine.phase_margin import one_plane_phase_curve
 from ropegeo.engine.searches import Progress, Work, check_streamed, search
 from ropegeo.engine.staircase import LAST_DIGITS, exact_records, is_below, lowered
 from ropegeo.errors import UnsupportedError
@@ -45,7 +46,8 @@ def profile_curve(
         lengths: n, each above the target.
         target: distance of the right position.
         digits: significant digits to prove.
-        route: how rivals are found, see `searches.py`; `auto` takes the fastest.
+        route: `first_return` (one plane, any length), or how rivals are found, see `searches.py`; `auto` takes the
+            fastest.
         threads: for `streamed`; all usable cores if not given.
         progress: called now and then with the number of distances done.
 
@@ -57,6 +59,8 @@ def profile_curve(
 
     Source: docs/MATHEMATICS.md, section 4.
     """
+    if len(profile.active_planes) == 1 and route in ("auto", "first_return"):
+        return one_plane_phase_curve(profile, lengths, target, digits)
     ns = check_lengths("profile_curve", lengths)
     check_target("profile_curve", target, ns)
     name = "closed_form"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
 
-from ropegeo.engine.retrieval_margin import folded_angle, worst_sign
+from ropegeo.engine.letter_exact import LetterPlane
+from ropegeo.engine.retrieval_margin import is_exact, worst_margin
 from ropegeo.engine.staircase import common_period, staircase
-from ropegeo.exact import ClosedForm
 from ropegeo.heads import LetterProfile, LogitProfile
 
 FORMATS: dict[str, Fraction] = {
@@ -76,13 +76,12 @@ def rounding_lengths(profile: LogitProfile) -> tuple[RoundingLength, ...]:
 def first_failing_length(profile: LetterProfile) -> int | None:
     """First length at which the worst case of a one-plane letter-matching head is 0 or below.
 
-    worst(n) never grows with n: more positions are more targets and more rivals. So the sign is found by bisection,
-    on the exact closed form where it holds and by definition elsewhere. A plane too slow to evaluate by definition
-    where its closed form ends has failed there: let N be the first distance with N theta >= omega, theta <= pi.
-    Centre c = 0: the match at N scores cos(N theta), the rival of shift -1 at N - 1 cos(omega - (N-1) theta), and
-    |omega - (N-1) theta| = theta + omega - N theta is at most N theta, and at most 2 pi - N theta. Centre c >= 1/2: the
-    match at 0 scores cos(c theta), the rival of shift -1 at N cos((N-c) theta - omega); if the second were smaller,
-    either (N-c) theta >= omega and 2 c theta < N theta - omega < theta, or N theta < omega, both impossible.
+    worst(n) never grows with n: more positions are more targets and more rivals. So its exact sign is bisected. If
+    theta folds to 0 every match scores 1 (see `LetterPlane.angle`), worst(n) = 1 - cos(omega) > 0 and there is no such
+    length. Else there is one. The turns x_d = (d - c) theta/(2 pi) are dense, or recur with a period q and are the
+    multiples of 1/q, shifted by the centre. With q = 1 that is x_d = 1/2, and no rival is below a match's -1. Otherwise
+    no closed half circle is free of them: some match has |x_d| >= 1/4 and scores at most 0, and at another distance
+    (one period on, if need be) x_d + s/A lies within 1/4 of 0, where a rival scores at least 0.
 
     A head whose queries look for themselves (symbolic Reflexive) has its match at distance 0, logit beta, and fails
     only where a rival scores beta too: shift/A + d alpha is an integer with shift != 0. For irrational alpha there is
@@ -92,8 +91,8 @@ def first_failing_length(profile: LetterProfile) -> int | None:
         profile: of a built head.
 
     Returns:
-        The length, or None if there is none, if several planes are active (they have no closed form), or if it lies
-        beyond what is evaluated and proved.
+        The length, or None if there is none, or if it is not known: several planes, or more letters than the exact
+        route takes.
 
     Source: docs/MATHEMATICS.md, section 6.
     """
@@ -103,17 +102,13 @@ def first_failing_length(profile: LetterProfile) -> int | None:
         turn = profile.spectrum.rational_turn(profile.active_planes[0])
         shared = 1 if turn is None else gcd(turn.denominator, profile.letters)
         return None if turn is None or shared == 1 else turn.denominator // shared + 1
+    if not is_exact(profile) or LetterPlane(profile, 1).angle.is_zero():
+        return None
 
     low, high = 1, 2
-    while True:
-        sign = worst_sign(profile, high)
-        if sign is None and (profile.centre > high - 1 or folded_angle(profile) > ClosedForm.pi()):
-            return None  # beyond what is evaluated, and the proof above does not reach there
-        if sign != 1:
-            break
+    while worst_margin(profile, high, 1).sign == 1:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        # Undecided (a margin within the float error) counts as a failure: nothing is claimed beyond what is shown.
-        low, high = (middle, high) if worst_sign(profile, middle) == 1 else (low, middle)
+        low, high = (middle, high) if worst_margin(profile, middle, 1).sign == 1 else (low, middle)
     return high

@@ -29,13 +29,16 @@ def turn_words(angles: tuple[ClosedForm, ...]) -> UInt64[UintArray, "2 planes"]:
     """
     words = np.empty((2, len(angles)), dtype=np.uint64)
     for plane, angle in enumerate(angles):
-        fixed = _fixed_point(angle, 128)
+        fixed = fixed_turn(angle, 128)
         words[0, plane], words[1, plane] = fixed >> 64, fixed & (2**64 - 1)
     return words
 
 
-def _fixed_point(angle: ClosedForm, bits: int) -> int:
-    """floor(2**bits * angle / (2 pi)) mod 2**bits."""
+def fixed_turn(angle: ClosedForm, bits: int) -> int:
+    """The angle in turns, whole turns dropped, as a fixed-point fraction: floor(2**bits * angle / (2 pi)) mod 2**bits.
+
+    Accuracy: exact; rounded down, so that the true fraction is less than 2**-bits above it.
+    """
     rational = angle.rational_turn()
     if rational is not None:
         return ((rational.numerator << bits) // rational.denominator) % (1 << bits)
@@ -92,7 +95,7 @@ def turn_of(angle: ClosedForm, displacement: int) -> float:
     """
     size = abs(displacement)
     bits = 64 + size.bit_length()
-    fraction = (size * _fixed_point(angle, bits)) % (1 << bits)
+    fraction = (size * fixed_turn(angle, bits)) % (1 << bits)
     if fraction >= 1 << (bits - 1):
         fraction -= 1 << bits
     turn = fraction / (1 << bits)
