@@ -75,7 +75,8 @@ def letter_curve(
     if target is not None:
         check_target("letter_curve", target, ns)
     asked = sorted(set(ns))
-    found = _exactly(profile, asked, target, digits) if is_exact(profile) else _by_definition(profile, asked, target)
+    found = _exactly(profile, asked, target, digits) if len(profile.active_planes) == 1 else {}
+    found |= _by_definition(profile, [n for n in asked if n not in found], target)
     return MarginCurve(
         points=tuple(found[n] for n in ns),
         margin_of="worst target distance" if target is None else f"target at distance {short(target)}",
@@ -108,18 +109,21 @@ def worst_margin(profile: LetterProfile, length: int, digits: int = DOUBLE_DIGIT
 
 
 def _exactly(profile: LetterProfile, lengths: list[int], target: int | None, digits: int) -> dict[int, MarginPoint]:
-    """One plane, by the exact routes."""
+    """One plane, by the exact routes; above `MAX_LETTERS` letters only where the closed form holds, without `best`."""
     plane = LetterPlane(profile, lengths[-1])
     points = {}
     for n in lengths:
+        closed = plane.has_closed_form(n)
+        if not closed and not is_exact(profile):
+            continue
         worst, at = _worst(plane, n, digits)
-        margin, closed = worst, plane.has_closed_form(n)
+        margin = worst
         if target is not None:
             margin, at = plane.closed(n, target, digits) if closed else plane.margin(n, target, digits)
         points[n] = MarginPoint(
             length=n,
             margin=margin,
-            best=plane.best(n, digits),
+            best=plane.best(n, digits) if is_exact(profile) else None,
             worst=worst,
             at=at,
             method="closed_form" if closed else "first_return",
@@ -202,8 +206,8 @@ def _by_definition(profile: LetterProfile, lengths: list[int], target: int | Non
     beyond = [n for n in lengths if cosines * n > MAX_COSINES]
     if beyond:
         raise UnsupportedError(
-            f"length {short(beyond[0])}: the margin of {len(profile.active_planes)} planes and {profile.letters} "
-            f"letters is evaluated by definition, up to length {MAX_COSINES // cosines}"
+            f"length {short(beyond[0])}: with {len(profile.active_planes)} active planes and {profile.letters} letters "
+            f"the margin is evaluated by definition, up to length {MAX_COSINES // cosines}"
         )
     window = _Window(profile)
     uncentred = LetterProfile(spectrum=profile.spectrum, weights=profile.weights, letters=profile.letters)
