@@ -10,7 +10,7 @@ import oracles
 from oracles import Thunk, mp_fraction
 
 import ropegeo
-from ropegeo.engine import diophantine, softmax
+from ropegeo.engine import diophantine, letter_exact, softmax
 from ropegeo.exact import Enclosure, read_angle
 from ropegeo.heads import Head, LetterProfile, LogitProfile
 from ropegeo.spectrum import Layout, RopeSpectrum
@@ -182,6 +182,14 @@ def check_retrieval_worst(angle: str, theta: float, letters: int, integers: int,
     assert abs(float(point.margin) - min(margins)) <= rounding
     if point.best is not None:
         assert abs(float(point.best) - max(margins)) <= rounding
+
+
+def check_first_returns() -> None:
+    """worst(n) beyond the closed form, by double loop; in the last two the nearest match and rival share a distance."""
+    for angle, letters, n in ((1.7, 3, 5), (1.7, 2, 5), (3.5, 2, 4)):
+        point = letter_exact.LetterPlane(one_plane_letters(str(angle), letters), n).worst(n, 17)[0]
+        right = oracles.worst_letter_margin(letters, [(angle, 1.0)], 0.0, n)
+        assert abs(float(point) - right) <= 64 * n * (1 + angle) * EPS
 
 
 def check_retrieval_softmax(

@@ -13,7 +13,7 @@ import oracles
 import pytest
 
 from ropegeo.construct import index as construct_index
-from ropegeo.engine import diophantine, index_margin, letter_exact, softmax
+from ropegeo.engine import diophantine, first_return, index_margin, letter_exact, softmax
 from ropegeo.errors import RopegeoError
 from ropegeo.exact import Enclosure
 from ropegeo.heads import LogitProfile
@@ -52,6 +52,7 @@ CHECKS: dict[str, Check] = {
     "staircase": STAIRS,
     "retrieval worst": RETRIEVAL,
     "centred worst": CENTRED,
+    "retrieval far out": checks.check_first_returns,
     "retrieval softmax": SOFTMAX,
     "head": head,
     "small gap": checks.check_small_gap,
@@ -215,6 +216,21 @@ def centred_itself(patch: Patch) -> None:
     patch.setattr(letter_exact.Pair, "gap", forgotten)
 
 
+def from_above_only(patch: Patch) -> None:
+    """First returns: the turns below a point are not looked at."""
+    right = first_return.TurnOrder.lowest
+    patch.setattr(
+        first_return.TurnOrder,
+        "lowest",
+        lambda self, point, side, first, end: right(self, point, abs(side), first, end),
+    )
+
+
+def nearest_only(patch: Patch) -> None:
+    """First returns: no second nearest, for when the nearest holds the answer."""
+    patch.setattr(first_return.TurnOrder, "second", lambda self, point, side, length, nearest: [])
+
+
 def rivals_anywhere(patch: Patch) -> None:
     """Softmax: the rival may stand at the answer's own distance too."""
 
@@ -251,6 +267,8 @@ FAULTS: list[tuple[Fault, tuple[str, ...]]] = [
     (semiconvergent, ("staircase",)),
     (rival_one_nearer, ("retrieval worst", "centred worst")),
     (centred_itself, ("centred worst",)),
+    (from_above_only, ("retrieval far out",)),
+    (nearest_only, ("retrieval far out",)),
     (rivals_anywhere, ("retrieval softmax",)),
     (own_answers_only, ("retrieval softmax",)),
 ]

@@ -325,6 +325,15 @@ def test_where_letter_heads_fail_is_known_for_every_plane() -> None:
     assert failing == 2 or ropegeo.margin_curve(far, [failing - 1]).points[0].worst.sign == 1
 
 
+def test_very_many_letters_keep_the_closed_form_and_the_definition() -> None:
+    many = one_plane_letters("1e-30", 20_000)
+    closed, beyond = ropegeo.margin_curve(many, [10**20]).points[0], one_plane_letters("1", 20_000)
+    assert (closed.method, closed.best, closed.status) == ("closed_form", None, "wins")
+    assert ropegeo.margin_curve(beyond, [20]).points[0].method == "definition"
+    with pytest.raises(ropegeo.UnsupportedError, match="by definition, up to length 10000"):
+        ropegeo.margin_curve(beyond, [10**20])
+
+
 def test_best_letter_plane_at_any_length() -> None:
     """No plane of the paper's spectrum holds 10^12 positions; the least bad one is still found."""
     plane, margin = best_letter_plane(ropegeo.preset("paper"), letters=8, length=10**12)

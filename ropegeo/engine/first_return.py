@@ -217,7 +217,7 @@ class TurnOrder:
         blur: int = 0,
         bits: int = 0,
     ) -> None:
-        """Order the turns of the distances below `length`.
+        """Order the turns of the distances below `length`, with bits enough that no two change places.
 
         Args:
             angle: radians per position.
@@ -231,18 +231,17 @@ class TurnOrder:
         steps = centre.denominator * (length - 1) + abs(centre.numerator)
         turn = step.rational_turn()
         if turn is not None:
-            self.modulus, self._slack = turn.denominator, 2 * blur
+            self.modulus, self.slack = turn.denominator, 2 * blur
             self._set(turn.numerator, centre, length)
         else:
             bits = max(bits, 2 * length.bit_length() + steps.bit_length() + GUARD_BITS)
-            self._slack = grid * (steps + 2)
+            self.slack = grid * (steps + 2)
             while True:
                 self.modulus = 1 << bits
                 self._set(fixed_turn(step, bits), centre, length)
                 if self._spacing(length) >= 8 * (steps + 2):
                     break
                 bits *= 2
-        self.slack = self._slack
         self.grid = grid
         self.scale = grid * self.modulus
 

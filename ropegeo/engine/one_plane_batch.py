@@ -11,8 +11,8 @@ the sums q_(k-1) + m' q_k with m' <= m stay at or below q_(k+1), so that one of 
 
 Error. Each ||t alpha|| differs from that of a by less than 2 t <= 2 T units, so the two minima do too, wherever they
 stand. A pair is accepted if d_k >= 2^52 T: with u = 2^-53, r is then off by 4u; by 2u as it becomes a double, by 2u
-when multiplied by pi, and the sine by 2u more. Squared, with one rounding, 21u = 2.4e-15. Any other pair (angles below
-1e-40 or so, where 341 bits hold few of alpha's; a reach above 2^120) goes to the certified route.
+when multiplied by pi, and the sine by 2u more. Squared, with one rounding, 21u = 2.4e-15. Any other pair (returns below
+2^-289 T turns, as of very small angles; a reach of 2^120 or more) goes to the certified route.
 
 Numbers are rows of 31-bit digits in int64, the most significant first, so that no product or sum overflows.
 """
@@ -66,7 +66,7 @@ def one_plane_margins(
         InvalidInputError: shapes that differ, an angle that is not positive and finite, a reach that is not whole or
             is below 1.
 
-    Accuracy: relative error below `RELATIVE_ERROR`.
+    Accuracy: relative error below `RELATIVE_ERROR`, for margins above 1e-300 (below, doubles have fewer digits).
 
     Source: docs/MATHEMATICS.md, section 5; error in the module.
 

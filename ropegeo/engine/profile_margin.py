@@ -21,8 +21,8 @@ from ropegeo._arrays import FloatArray, IntArray
 from ropegeo.engine.certify import ExactDeficit
 from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_target, status_of
 from ropegeo.engine.phase_margin import one_plane_phase_curve
-from ropegeo.engine.searches import Progress, Work, check_streamed, search
-from ropegeo.engine.staircase import LAST_DIGITS, exact_records, is_below, lowered
+from ropegeo.engine.searches import MAX_LISTED, Progress, Work, check_streamed, search
+from ropegeo.engine.staircase import LAST_DIGITS, common_period, exact_records, is_below, lowered
 from ropegeo.errors import UnsupportedError
 from ropegeo.exact import Enclosure, short
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
@@ -69,6 +69,9 @@ def profile_curve(
         margins = {steps[0]: Enclosure.exactly(0)}
     else:
         aim, last = target - profile.origin, max(ns) - 1 - profile.origin
+        period = common_period(profile)
+        if period is not None:  # d scores as d mod period, and the target's own place as the target's plus a period
+            last = min(last, 2 * period - 1 - profile.origin)
         ranges = tuple((low, high) for low, high in ((-profile.origin, aim - 1), (aim + 1, last)) if low <= high)
         work = Work(profile=profile, ranges=ranges, threads=threads, progress=progress)
         name, (candidates, slack) = search(work, route)
@@ -201,10 +204,6 @@ def top_two(
         margin_between(profile, deficit, places[0], places[1], digits) if len(tied) == 1 else Enclosure.exactly(0),
         tuple(sorted(tied)),
     )
-
-
-MAX_LISTED = 4096
-"""Equal logits that are listed."""
 
 
 def _top_two(

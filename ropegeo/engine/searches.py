@@ -36,11 +36,14 @@ DEFINED_AT_ONCE = 1 << 21
 STREAMED_AT_ONCE = 1 << 30
 """Planes times reach that is streamed without looking for a faster route: a fraction of a second."""
 MAX_PRUNED = 1 << 60
-MAX_NODES = 50_000_000
+MAX_NODES = 5_000_000
+"""Expected nodes of one range beyond which the lattice route gives up: a second."""
 MAX_SECONDS = 3600.0
 """Searches that are expected to take longer are not begun."""
 STREAMED_SECONDS, LATTICE_SECONDS, NODE_SECONDS = 6e-11, 0.02, 1e-7
 """Seconds of a thread for a plane and displacement, to set up a lattice per plane, and for a node: they only steer."""
+MAX_LISTED = 4096
+"""Candidates that are compared exactly; more of them tie within rounding, and the first is taken for all."""
 GROWTH = 7
 """Each range that the lattice route searches is so many times as long as all before it."""
 NEAREST = 8
@@ -148,7 +151,7 @@ def _estimated(work: Work) -> list[str]:
         low, high = start.rest.ranges[0]
         nodes = estimated_nodes(work.profile, low, min(high, low + 7 * start.size), start.lowest)
         rounds = max(1, (work.size // start.size).bit_length() / 3)
-        if nodes < MAX_NODES / 10:
+        if nodes < MAX_NODES:
             seconds["lattice"] = rounds * (LATTICE_SECONDS * work.planes + nodes * NODE_SECONDS)
         if work.size <= MAX_PRUNED:
             cost = pruned_estimate(work.profile, low, high, start.lowest).seconds(work.size) / threads
@@ -206,7 +209,7 @@ def _from_displacement(progress: Progress, low: int, displacement: int) -> None:
 
 def _lattice(work: Work) -> Outcome:
     """Ever longer ranges: with the smallest deficit so far as budget, each is expected to hold a few near returns."""
-    from ropegeo.engine.lattice import near_returns
+    from ropegeo.engine.lattice import estimated_nodes, near_returns
 
     start = _Start.of(work)
     listed, lowest, done = start.listed, start.lowest, start.size
@@ -214,7 +217,9 @@ def _lattice(work: Work) -> Outcome:
         low = first
         while low <= last and lowest > 0:
             high = min(last, low + GROWTH * done - 1)
-            found = near_returns(work.profile, low, high, lowest * (1 + 1e-9))
+            if estimated_nodes(work.profile, low, high, lowest) > MAX_NODES:
+                raise UnsupportedError(f"route 'lattice' is not expected to end beyond displacement {short(low)}")
+            found = near_returns(work.profile, low, high, lowest * (1 + 1e-9), max_nodes=4 * MAX_NODES)
             listed += found.displacements
             lowest = min([lowest, *found.deficits])
             done += high - low + 1
@@ -266,9 +271,16 @@ def streamed_together(
 def _by_definition(work: Work) -> Outcome:
     """Running maxima of the logit (minima of the gap, where the profile has one), at every displacement, in numpy."""
     check_phases(work.planes, work.size)
+    listed = _evaluated(work, 2 * work.profile.abs_error)
+    if len(listed) <= MAX_LISTED:
+        return listed, 0.0
+    return _evaluated(work, 0.0), 2 * work.profile.abs_error / work.profile.weight
+
+
+def _evaluated(work: Work, room: float) -> list[int]:
     profile = work.profile
     listed: list[int] = []
-    best, room = -np.inf, 2 * profile.abs_error
+    best = -np.inf
     for low, high, _ in work.parts():
         for start in range(low, high + 1, _BLOCK):
             t = np.arange(start, min(start + _BLOCK, high + 1))
@@ -276,7 +288,7 @@ def _by_definition(work: Work) -> Outcome:
             before = np.maximum.accumulate(np.concatenate([[best], values]))
             listed += t[values > before[:-1] - room].tolist()
             best = before[-1]
-    return listed, 0.0
+    return listed
 
 
 def check_phases(planes: int, length: int) -> None:
