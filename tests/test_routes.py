@@ -55,7 +55,11 @@ HEADS: dict[str, tuple[Make, tuple[str, ...], int | None]] = {
     "index, planes 0-4": (built("index", (0, 1, 2, 3, 4), offset=3), PEAKED, None),
     "index, all planes": (built("index", tuple(range(32)), offset=7), PEAKED, None),
     "reflexive, planes 2 and 9": (built("reflexive", (2, 9)), PEAKED, None),
-    "retrieval, one slow plane": (built("retrieval", (31,), letters=8), ("closed_form", "first_return", *LETTERS), None),
+    "retrieval, one slow plane": (
+        built("retrieval", (31,), letters=8),
+        ("closed_form", "first_return", *LETTERS),
+        None,
+    ),
     "retrieval, one fast plane": (built("retrieval", (3,), letters=8), ("first_return", *LETTERS), None),
     "retrieval, three planes": (built("retrieval", (20, 25, 31), letters=5), LETTERS, None),
     "retrieval, centred": (built("retrieval", (28, 31), letters=4, centre_length=100), LETTERS, None),
