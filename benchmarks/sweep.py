@@ -102,7 +102,7 @@ def main() -> None:
     exponent = int(sys.argv[1]) if len(sys.argv) > 1 else 22
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     count, threads = 1 << exponent, thread_count()
-    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+    numba.set_num_threads(threads)
     head = LogitProfile(spectrum=SPECTRUM, coefficients=WEIGHTS)
     swept = Sweep((head,), threads=threads)
     large = np.random.default_rng(0).normal(size=(2, LARGE, LARGE))

@@ -228,7 +228,7 @@ def from_above_only(patch: Patch) -> None:
 
 def nearest_only(patch: Patch) -> None:
     """First returns: no second nearest, for when the nearest holds the answer."""
-    patch.setattr(first_return.TurnOrder, "second", lambda self, point, side, length, nearest: [])
+    patch.setattr(first_return.TurnOrder, "second", lambda *_: [])
 
 
 def rivals_anywhere(patch: Patch) -> None:

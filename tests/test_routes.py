@@ -56,14 +56,14 @@ HEADS: dict[str, tuple[Make, tuple[str, ...], int | None]] = {
     "index, all planes": (built("index", tuple(range(32)), offset=7), PEAKED, None),
     "reflexive, planes 2 and 9": (built("reflexive", (2, 9)), PEAKED, None),
     "retrieval, one slow plane": (
-        built("retrieval", (31,), letters=8),
+        built("retrieval", (31,), letters="abcdefgh"),
         ("closed_form", "first_return", *LETTERS),
         None,
     ),
-    "retrieval, one fast plane": (built("retrieval", (3,), letters=8), ("first_return", *LETTERS), None),
-    "retrieval, three planes": (built("retrieval", (20, 25, 31), letters=5), LETTERS, None),
-    "retrieval, centred": (built("retrieval", (28, 31), letters=4, centre_length=100), LETTERS, None),
-    "retrieval, answer 5 back": (built("retrieval", (25, 31), letters=3), LETTERS, 5),
+    "retrieval, one fast plane": (built("retrieval", (3,), letters="abcdefgh"), ("first_return", *LETTERS), None),
+    "retrieval, three planes": (built("retrieval", (20, 25, 31), letters="abcde"), LETTERS, None),
+    "retrieval, centred": (built("retrieval", (28, 31), letters="abcd", centre_length=100), LETTERS, None),
+    "retrieval, answer 5 back": (built("retrieval", (25, 31), letters="abc"), LETTERS, 5),
     "trained, one plane": (phased((2,), 1), ("first_return", "streamed", "definition"), 3),
     "trained, all planes": (phased(tuple(range(32)), 2), ("streamed", "definition"), 3),
     "trained, target 0": (phased((0, 5, 9, 30), 3), ("streamed", "definition"), 0),
@@ -107,7 +107,7 @@ def test_every_route_is_in_the_matrix() -> None:
 
 
 def weights_on(spectrum: RopeSpectrum, planes: range | list[int]) -> LogitProfile:
-    weights = np.zeros(spectrum.planes)
+    weights = np.zeros(spectrum.planes, complex)
     weights[list(planes)] = 1 / len(planes)
     return LogitProfile(spectrum=spectrum, coefficients=weights)
 
@@ -164,7 +164,7 @@ def test_bounds_are_bounds() -> None:
 @pytest.mark.parametrize("route", ["auto", "streamed", "definition", "pruned", "lattice"])
 def test_rational_turns_tie_exactly(route: str) -> None:
     angles = tuple(read_angle(text) for text in ("1/6 turn", "3/10 turn"))
-    profile = LogitProfile(spectrum=RopeSpectrum(angles=angles, head_dim=4), coefficients=np.array([0.5, 0.5]))
+    profile = LogitProfile(spectrum=RopeSpectrum(angles=angles, head_dim=4), coefficients=np.array([0.5, 0.5], complex))
     curve = ropegeo.margin_curve(profile, [30, 31, 10_000], route=route)
     assert [point.status for point in curve.points] == ["wins", "tie", "tie"]
     assert curve.points[1].margin.high == 0
@@ -178,7 +178,7 @@ def test_equal_logits_tie(coefficients: list[float], angle: str) -> None:
     if angle == "1" and any(coefficients):
         return
     spectrum = RopeSpectrum(angles=(read_angle(angle), read_angle("4*pi")), head_dim=4)
-    profile = LogitProfile(spectrum=spectrum, coefficients=np.array(coefficients), constant=2.0)
+    profile = LogitProfile(spectrum=spectrum, coefficients=np.array(coefficients, complex), constant=2.0)
     for curve in (
         ropegeo.margin_curve(profile, [2, 10**6, 10**100]),
         ropegeo.margin_curve(replace(profile, coefficients=-profile.coefficients), [10, 10**6], target=3),
@@ -191,7 +191,7 @@ def test_equal_logits_tie(coefficients: list[float], angle: str) -> None:
 
 def test_mirrored_distances_tie() -> None:
     """Real coefficients score alike on both sides of the origin, whatever the angles."""
-    profile = LogitProfile(spectrum=LLAMA, coefficients=-np.linspace(0.1, 1, 64), origin=5)
+    profile = LogitProfile(spectrum=LLAMA, coefficients=-np.linspace(0.1, 1, 64).astype(complex), origin=5)
     point = ropegeo.margin_curve(profile, [11], target=8).points[0]
     equal = ropegeo.top_two(profile, 11)
     assert set(equal.tied) == {equal.at, 10 - equal.at}
@@ -245,8 +245,9 @@ def test_top_two_of_a_trained_head() -> None:
 
 
 def test_contributions_add_up_to_the_logit() -> None:
-    profile = replace(phased((0, 7, 40), 8)(LLAMA), origin=4)
-    assert isinstance(profile, LogitProfile)
+    drawn = phased((0, 7, 40), 8)(LLAMA)
+    assert isinstance(drawn, LogitProfile)
+    profile = replace(drawn, origin=4)
     distances = np.array([[0, 3], [10**9, 2**40]])
     parts = ropegeo.plane_contributions(profile, distances)
     assert parts.shape == (2, 2, 64)

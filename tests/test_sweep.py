@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from ropegeo._arrays import FloatArray
 from ropegeo.engine import threads as pool
+from ropegeo.engine.candidates import CAPACITY, TooManyTiesError
 from ropegeo.engine.kernels import add_exponentials
-from ropegeo.engine.sweep import CAPACITY, MAX_RANGE, Sweep, TooManyTiesError, sweep_error
+from ropegeo.engine.sweep import MAX_RANGE, Sweep, sweep_error
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import read_angle
 from ropegeo.heads import LogitProfile
@@ -172,6 +173,24 @@ def test_thousands_of_ties_are_reported_not_dropped() -> None:
     (strict,) = Sweep((profile,), threads=2).records(1, 6 * CAPACITY, slack=0.0)
     assert strict.at[0] == 1
     assert abs(strict.best - profile.weight) <= sweep_error(1) * profile.weight
+
+
+@pytest.mark.parametrize("places", [1, 2])
+def test_a_logit_that_rises_for_long_is_thinned(places: int) -> None:
+    """Every displacement is a running maximum; only those at the ends asked for are kept."""
+    spectrum = RopeSpectrum(angles=(read_angle("10^-7"),), head_dim=2)
+    profile = LogitProfile(spectrum=spectrum, coefficients=np.array([-1j]))  # sin(t theta), rising to t = 1.57e7
+    swept = Sweep((profile,), threads=2)
+    ends = [100, 5000, 50_000, 299_999]
+    if places == 2:
+        (found,) = swept.top_two(0, ends[-1], slack=0.0)
+        assert found.at.tolist() == [ends[-1] - 1, ends[-1]]
+        return
+    (found,) = swept.records(0, ends[-1], ends=ends)
+    assert set(ends) <= set(found.at.tolist())
+    assert found.at.size < 50
+    with pytest.raises(TooManyTiesError):
+        swept.records(0, ends[-1])
 
 
 def test_results_do_not_depend_on_threads_or_blocks() -> None:

@@ -75,6 +75,7 @@ def raise_tops(tops: FloatArray, value: float) -> None:
 def scan_tops(
     even: FloatArray,
     odd: FloatArray,
+    place: int,
     size: int,
     start: int,
     tops: FloatArray,
@@ -82,32 +83,40 @@ def scan_tops(
     found_at: IntArray,
     found: FloatArray,
     count: int,
-) -> int:
+) -> tuple[int, int]:
     """Candidates for the largest logit (`tops` of size 1) or the two largest (2), in increasing order of displacement.
 
     A displacement is kept if its logit is above the last of `tops` before it less `slack`, so that every true one is
-    kept whatever the rounding. Rows that cannot hold one are passed over.
+    kept whatever the rounding. Rows that cannot hold one are passed over. The scan goes from `place` to `size` in the
+    block and stops where `found` is full; `tops` is updated.
 
     Returns:
-        The number kept so far, which is the capacity of `found` plus 1 where it did not suffice. `tops` is updated.
+        The place to go on from, and the number kept so far.
     """
     half = even.shape[1]
     wide = 2 * half
     last = tops.size - 1
-    for row in range((size + wide - 1) // wide):
+    while place < size:
+        row = place // wide
+        stop = min(size, (row + 1) * wide)
         if row_top(even, odd, row) <= tops[last] - slack:
+            place = stop
             continue
-        for place in range(min(wide, size - row * wide)):
-            j = half - 1 - place if place < half else place - half
-            value = even[row, j] + odd[row, j] if place < half else even[row, j] - odd[row, j]
+        while place < stop:
+            j = place - row * wide
+            if j < half:
+                value = even[row, half - 1 - j] + odd[row, half - 1 - j]
+            else:
+                value = even[row, j - half] - odd[row, j - half]
             if value > tops[last] - slack:
-                if count >= found.size:
-                    return int(found.size + 1)
-                found_at[count] = start + row * wide + place
+                if count == found.size:
+                    return place, count
+                found_at[count] = start + place
                 found[count] = value
                 count += 1
                 raise_tops(tops, value)
-    return count
+            place += 1
+    return place, count
 
 
 @compiled

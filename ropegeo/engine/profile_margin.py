@@ -18,10 +18,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ropegeo._arrays import FloatArray, IntArray
+from ropegeo.engine.candidates import CAPACITY, TooManyTiesError
 from ropegeo.engine.certify import ExactDeficit
 from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_target, status_of
 from ropegeo.engine.phase_margin import one_plane_phase_curve
-from ropegeo.engine.searches import MAX_LISTED, Progress, Work, check_streamed, search
+from ropegeo.engine.searches import Progress, Work, check_streamed, search
 from ropegeo.engine.staircase import LAST_DIGITS, common_period, exact_records, is_below, lowered
 from ropegeo.errors import UnsupportedError
 from ropegeo.exact import Enclosure, short
@@ -73,7 +74,8 @@ def profile_curve(
         if period is not None:  # d scores as d mod period, and the target's own place as the target's plus a period
             last = min(last, 2 * period - 1 - profile.origin)
         ranges = tuple((low, high) for low, high in ((-profile.origin, aim - 1), (aim + 1, last)) if low <= high)
-        work = Work(profile=profile, ranges=ranges, threads=threads, progress=progress)
+        ends = tuple(n - 1 - profile.origin for n in sorted(set(ns)))
+        work = Work(profile=profile, ranges=ranges, ends=ends, threads=threads, progress=progress)
         name, (candidates, slack) = search(work, route)
         deficit = ExactDeficit(profile)
         steps = [t + profile.origin for t in exact_records(deficit, candidates)]
@@ -177,11 +179,11 @@ def top_two(
     (n,) = check_lengths("top_two", [length])
     check_streamed(max(1, len(profile.active_planes)), n)
     if profile.weight == 0:
-        if n > MAX_LISTED:
-            raise UnsupportedError(f"top_two: all {short(n)} logits are equal, and up to {MAX_LISTED} are listed")
+        if n > CAPACITY:
+            raise UnsupportedError(f"top_two: all {short(n)} logits are equal, and up to {CAPACITY} are listed")
         everything = tuple(range(n))
         return _top_two(profile, n, everything[:2], Enclosure.exactly(0), everything)
-    from ropegeo.engine.sweep import Sweep, TooManyTiesError
+    from ropegeo.engine.sweep import Sweep
 
     try:
         (found,) = Sweep((profile,), threads=threads).top_two(

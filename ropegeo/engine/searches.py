@@ -15,15 +15,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from ropegeo.engine.candidates import CAPACITY, TooManyTiesError, thinned
 from ropegeo.engine.certify import ExactDeficit
 from ropegeo.engine.threads import thread_count
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import short
 from ropegeo.heads import LogitProfile
+
+if TYPE_CHECKING:
+    from ropegeo.engine.sweep import Sweep
 
 Progress = Callable[[int], None]
 
@@ -42,8 +46,6 @@ MAX_SECONDS = 3600.0
 """Searches that are expected to take longer are not begun."""
 STREAMED_SECONDS, LATTICE_SECONDS, NODE_SECONDS = 6e-11, 0.02, 1e-7
 """Seconds of a thread for a plane and displacement, to set up a lattice per plane, and for a node: they only steer."""
-MAX_LISTED = 4096
-"""Candidates that are compared exactly; more of them tie within rounding, and the first is taken for all."""
 GROWTH = 7
 """Each range that the lattice route searches is so many times as long as all before it."""
 NEAREST = 8
@@ -60,10 +62,13 @@ class Work:
         ranges: (first, last) of each; a target's own displacement is left out between two.
         threads: for searches that share work out; all usable cores if None.
         progress: called now and then with the number of displacements done.
+        ends: where the maxima up to some displacements are all that is wanted, those, increasing; None for every
+            running maximum.
     """
 
     profile: LogitProfile
     ranges: tuple[tuple[int, int], ...]
+    ends: tuple[int, ...] | None = None
     threads: int | None = None
     progress: Progress | None = None
 
@@ -230,22 +235,31 @@ def _lattice(work: Work) -> Outcome:
 
 
 def _streamed(work: Work) -> Outcome:
-    from ropegeo.engine.sweep import Sweep, TooManyTiesError  # numba loads late: one plane never needs it
+    from ropegeo.engine.sweep import Sweep  # numba loads late: one plane never needs it
 
     check_streamed(work.planes, work.size)
     sweep = Sweep((work.profile,), threads=work.threads)
-    for slack in (None, 0.0):
-        listed: list[int] = []
-        best = -np.inf
-        try:
-            for low, high, progress in work.parts():
-                (found,) = sweep.records(low, high, best=[best], slack=slack, progress=progress)
-                listed += found.at.tolist()
-                best = found.best
-        except TooManyTiesError:
-            continue
-        break
-    return listed, 0.0 if slack is None else float(2 * sweep.abs_errors[0] / work.profile.weight)
+    try:
+        return _swept(work, sweep, None), 0.0
+    except TooManyTiesError:
+        slack = float(2 * sweep.abs_errors[0] / work.profile.weight)
+    try:
+        return _swept(work, sweep, 0.0), slack
+    except TooManyTiesError as error:
+        raise UnsupportedError(
+            "the margin of this head falls at thousands of distances in a row, too many to list; ask for the lengths "
+            "you need instead of every step"
+        ) from error
+
+
+def _swept(work: Work, sweep: Sweep, slack: float | None) -> list[int]:
+    listed: list[int] = []
+    best = -np.inf
+    for low, high, progress in work.parts():
+        (found,) = sweep.records(low, high, best=[best], slack=slack, ends=work.ends, progress=progress)
+        listed += found.at.tolist()
+        best = found.best
+    return listed
 
 
 def streamed_together(
@@ -257,7 +271,7 @@ def streamed_together(
         InvalidInputError: different spectra.
         UnsupportedError: planes times reach above `MAX_STREAMED`.
     """
-    from ropegeo.engine.sweep import Sweep, TooManyTiesError
+    from ropegeo.engine.sweep import Sweep
 
     check_streamed(sum(len(profile.active_planes) for profile in profiles), reach)
     try:
@@ -271,24 +285,28 @@ def streamed_together(
 def _by_definition(work: Work) -> Outcome:
     """Running maxima of the logit (minima of the gap, where the profile has one), at every displacement, in numpy."""
     check_phases(work.planes, work.size)
-    listed = _evaluated(work, 2 * work.profile.abs_error)
-    if len(listed) <= MAX_LISTED:
+    room = 2 * work.profile.abs_error
+    listed = _evaluated(work, room)
+    if len(listed) <= CAPACITY:
         return listed, 0.0
-    return _evaluated(work, 0.0), 2 * work.profile.abs_error / work.profile.weight
+    return _evaluated(work, 0.0), room / work.profile.weight
 
 
 def _evaluated(work: Work, room: float) -> list[int]:
     profile = work.profile
-    listed: list[int] = []
+    at, logits = np.empty(0, np.int64), np.empty(0)
     best = -np.inf
     for low, high, _ in work.parts():
         for start in range(low, high + 1, _BLOCK):
             t = np.arange(start, min(start + _BLOCK, high + 1))
             values = -profile.gap(t) if profile.is_peaked else profile.logit(t + profile.origin)
             before = np.maximum.accumulate(np.concatenate([[best], values]))
-            listed += t[values > before[:-1] - room].tolist()
+            kept = values > before[:-1] - room
+            at, logits = np.concatenate([at, t[kept]]), np.concatenate([logits, values[kept]])
             best = before[-1]
-    return listed
+            if work.ends is not None and at.size > CAPACITY:
+                at, logits = thinned(at, logits, ends=work.ends, slack=room, places=1)
+    return [int(t) for t in at]
 
 
 def check_phases(planes: int, length: int) -> None:

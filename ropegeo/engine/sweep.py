@@ -30,6 +30,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ropegeo._arrays import ComplexArray, FloatArray, IntArray, UintArray
+from ropegeo.engine.candidates import CAPACITY, Found, TooManyTiesError, thinned
 from ropegeo.engine.kernels import add_exponentials, column_tops, fill_rows, retain, scan_tops, unfold
 from ropegeo.engine.threads import in_order, thread_count
 from ropegeo.errors import InvalidInputError, UnsupportedError
@@ -42,36 +43,15 @@ HALF = 128
 fastest."""
 BLOCKS = 32
 """Blocks of a task: some 4 million displacements, 10 ms of work, so that Ctrl-C and progress are prompt."""
-CAPACITY = 4096
-"""Candidates that a task may keep."""
 MAX_RANGE = MAX_DISPLACEMENT // 4
 """Displacements are doubled, and a block may reach beyond the range asked for."""
 
 Progress = Callable[[int], None]
 
 
-class TooManyTiesError(Exception):
-    """So many logits lie within the rounding error of the maximum that they cannot be listed."""
-
-
 def sweep_error(planes: int) -> float:
     """Bound on the absolute error of a swept logit, per unit of weight; derived in the module."""
     return (planes + 64) * 2.0**-53
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Found:
-    """Candidates in increasing order of displacement, and the largest logit.
-
-    Attributes:
-        at: displacements.
-        logits: their logits without the constant.
-        best: the largest of all logits of the range.
-    """
-
-    at: IntArray
-    logits: FloatArray
-    best: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +165,7 @@ class Sweep:
         *,
         best: Sequence[float] | None = None,
         slack: float | None = None,
+        ends: Sequence[int] | None = None,
         progress: Progress | None = None,
     ) -> tuple[Found, ...]:
         """Running maxima of each profile's logit over displacements low..high, in increasing order.
@@ -195,6 +176,8 @@ class Sweep:
             best: maximum of each before `low`, without the constant: only what rises above it is looked for.
             slack: candidates are what comes within this of a running maximum: twice the error if not given, so that
                 every true record is among them. 0: strict running maxima of the rounded logits.
+            ends: where the maxima over low..end are all that is wanted, those ends in increasing order; the running
+                maxima between may then be left out.
             progress: called with the number of displacements done, now and then.
 
         Raises:
@@ -206,7 +189,7 @@ class Sweep:
         seeds = np.full((len(self.profiles), 1), -np.inf)
         if best is not None:
             seeds[:, 0] = best
-        return self._candidates(low, high, seeds, slack, progress)
+        return self._candidates(low, high, seeds, slack, ends, progress)
 
     def top_two(
         self, low: int, high: int, *, slack: float | None = None, progress: Progress | None = None
@@ -217,7 +200,7 @@ class Sweep:
             low: first displacement.
             high: last one.
             slack: candidates are what comes within this of the second largest: twice the error if not given. 0: the
-                two largest of the rounded logits, and what equals the second.
+                two largest of the rounded logits, and what equals the second of them.
             progress: called with the number of displacements done, now and then.
 
         Raises:
@@ -226,54 +209,46 @@ class Sweep:
             TooManyTiesError: more than `CAPACITY` candidates in one task.
         """
         check_range("Sweep.top_two", low, high)
-        kept = []
-        for found, error in zip(
-            self._candidates(low, high, np.full((len(self.profiles), 2), -np.inf), slack, progress),
-            self.abs_errors,
-            strict=True,
-        ):
-            near = found.logits >= np.sort(found.logits)[-2:][0] - (2 * error if slack is None else slack)
-            kept.append(Found(at=found.at[near], logits=found.logits[near], best=found.best))
-        return tuple(kept)
+        seeds = np.full((len(self.profiles), 2), -np.inf)
+        return self._candidates(low, high, seeds, slack, [high], progress)
 
     def _candidates(
-        self, low: int, high: int, seeds: FloatArray, slack: float | None, progress: Progress | None
+        self,
+        low: int,
+        high: int,
+        seeds: FloatArray,
+        slack: float | None,
+        ends: Sequence[int] | None,
+        progress: Progress | None,
     ) -> tuple[Found, ...]:
         """What comes near the running maximum (seeds with one column) or second largest (two) of each profile."""
         rooms = 2 * self.abs_errors if slack is None else np.full(len(self.profiles), slack)
         lists: list[list[tuple[IntArray, FloatArray]]] = [[] for _ in self.profiles]
 
-        def work(task: tuple[int, int, FloatArray]) -> tuple[FloatArray, list[tuple[IntArray, FloatArray]], int]:
+        def work(task: tuple[int, int, FloatArray]) -> tuple[list[tuple[IntArray, FloatArray]], int]:
             first, last, tops = task
-            at = np.empty((len(self.profiles), CAPACITY), np.int64)
-            values = np.empty((len(self.profiles), CAPACITY))
-            counts = [0] * len(self.profiles)
+            held = [_Held(room=room, ends=ends, places=seeds.shape[1]) for room in rooms.tolist()]
             columns = np.empty(self.half)
             for start, size, head, even, odd in self._blocks(first, last):
                 # Whole rows are looked at: a value beyond the range only costs a closer look.
                 if column_tops(even, odd, -(-size // (2 * self.half)), columns) > tops[head, -1] - rooms[head]:
-                    counts[head] = scan_tops(
-                        even, odd, size, start, tops[head], rooms[head], at[head], values[head], counts[head]
-                    )
-                    if counts[head] > CAPACITY:
-                        raise TooManyTiesError
-            return tops, [(at[head, :n].copy(), values[head, :n].copy()) for head, n in enumerate(counts)], last
+                    held[head].scan(even, odd, size, start, tops[head])
+            return [each.parts for each in held], last
 
         jobs = ((*task, seeds.copy()) for task in self._tasks(low, high))
-        for _, found, last in in_order(work, jobs, threads=self._count):
+        for found, last in in_order(work, jobs, threads=self._count):
             for head, (at, values) in enumerate(found):
                 kept = retain(values, seeds[head], rooms[head])
                 lists[head].append((at[kept], values[kept]))
             if progress is not None:
                 progress(last + 1 - low)
-        return tuple(
-            Found(
-                at=np.concatenate([at for at, _ in parts]),
-                logits=np.concatenate([values for _, values in parts]),
-                best=float(seeds[head, 0]),
-            )
-            for head, parts in enumerate(lists)
-        )
+        results = []
+        for head, parts in enumerate(lists):
+            at, values = np.concatenate([at for at, _ in parts]), np.concatenate([values for _, values in parts])
+            if ends is not None:
+                at, values = thinned(at, values, ends=ends, slack=rooms[head], places=seeds.shape[1])
+            results.append(Found(at=at, logits=values, best=float(seeds[head, 0])))
+        return tuple(results)
 
     def exponential_sums(
         self,
@@ -353,6 +328,36 @@ class Sweep:
                 np.dot(centre_re, tables.cos, out=even)
                 np.dot(centre_im, tables.sin, out=odd)
                 yield start, size, head, even, odd
+
+
+class _Held:
+    """The candidates of one profile in one task, thinned when room runs out."""
+
+    def __init__(self, *, room: float, ends: Sequence[int] | None, places: int) -> None:
+        self._at, self._values, self._count = np.empty(CAPACITY, np.int64), np.empty(CAPACITY), 0
+        self._room, self._ends, self._places = room, ends, places
+
+    @property
+    def parts(self) -> tuple[IntArray, FloatArray]:
+        """Displacements and logits, in increasing order of displacement."""
+        return self._at[: self._count], self._values[: self._count]
+
+    def scan(self, even: FloatArray, odd: FloatArray, size: int, start: int, tops: FloatArray) -> None:
+        """Take in a block."""
+        place = 0
+        while True:
+            place, self._count = scan_tops(
+                even, odd, place, size, start, tops, self._room, self._at, self._values, self._count
+            )
+            if place == size:
+                return
+            if self._ends is None:
+                raise TooManyTiesError
+            at, values = thinned(*self.parts, ends=self._ends, slack=self._room, places=self._places)
+            if at.size > CAPACITY // 2:
+                raise TooManyTiesError
+            self._count = at.size
+            self._at[: at.size], self._values[: at.size] = at, values
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
