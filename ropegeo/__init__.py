@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     from ropegeo.construct.retrieval import retrieval_head
     from ropegeo.construct.solve import Solution, solve_letter, solve_number
     from ropegeo.construct.transformer import run_layer, run_stack
+    from ropegeo.engine.first_return import first_in_interval
     from ropegeo.engine.margin import MarginCurve, MarginPoint, per_input
+    from ropegeo.engine.one_plane_batch import one_plane_margins
     from ropegeo.engine.planes import best_index_plane, best_letter_plane
-    from ropegeo.engine.routes import margin_curve
-    from ropegeo.engine.softmax import index_softmax_scale, retrieval_softmax_scale
+    from ropegeo.engine.profile_margin import TopTwo, plane_contributions, top_two
+    from ropegeo.engine.recorded import RecordedMargins, recorded_margins
+    from ropegeo.engine.routes import margin_curve, margin_curves, record_curve
+    from ropegeo.engine.softmax import index_softmax_scale, retrieval_softmax_scale, softmax_weight
     from ropegeo.engine.trust import first_failing_length, tie_length
     from ropegeo.errors import (
         FileFormatError,

@@ -297,9 +297,19 @@ BAD: dict[str, str] = {
     "length": """spectrum --length 0 ;; spectrum --length 1 ;; spectrum --length 1e1001 ;;
         curve ;; curve --head head.safetensors ;; curve --plane best ;; construct --plane best ;;
         construct --mode retrieval --centred ;; curve --mode retrieval --planes all --length 1e30 ;;
-        curve --planes all --length 1e12 ;; construct --mode retrieval --centred --length 1e30""",
+        curve --planes all --length 1e15 --route streamed ;; construct --mode retrieval --centred --length 1e30""",
     "curve": "construct --offset 1e999 ;; construct --offset 1e30 --json",
-    "not both": "curve --length 10 --lengths 10,20 ;; construct --plane 1 --planes 1,2",
+    "not both": """curve --length 10 --lengths 10,20 ;; construct --plane 1 --planes 1,2 ;;
+        curve --length 99 --records --every 3""",
+    "at least 1": "curve --length 99 --every 0 ;; curve --length 99 --every=-2",
+    "go with one --length": "curve --lengths 9,99 --every 3 ;; curve --lengths 9,99 --records",
+    "more than 1000000 rows": "curve --length 1e9 --every 1 ;; curve --length 1e30 --every 1e20",
+    "is unknown; use one of auto": "curve --length 99 --route fast ;; curve --length 99 --route ''",
+    "for one plane": """curve --length 99 --planes 0,1 --route continued_fraction ;;
+        curve --mode retrieval --planes 0,1 --length 99 --route first_return""",
+    "matches letters": "curve --mode retrieval --length 99 --records",
+    "does not reach length": "curve --mode retrieval --length 99 --route closed_form",
+    "must end in .csv or .json or .npz": "curve --length 99 --output curve.txt",
     "angle": """construct --angle 0 ;; construct --angle=-1 ;; construct --angle '1 - 1' ;;
         construct --angle '0 turn' ;; construct --angle 1e-400 ;; construct --angle 1e400""",
     "use numbers, pi, sqrt()": """construct --angle nan ;; construct --angle inf ;;

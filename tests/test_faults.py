@@ -13,7 +13,7 @@ import oracles
 import pytest
 
 from ropegeo.construct import index as construct_index
-from ropegeo.engine import diophantine, first_return, index_margin, letter_exact, softmax
+from ropegeo.engine import diophantine, first_return, letter_exact, softmax, staircase
 from ropegeo.errors import RopegeoError
 from ropegeo.exact import Enclosure
 from ropegeo.heads import LogitProfile
@@ -173,7 +173,7 @@ def first_q(patch: Patch) -> None:
         stairs = right(angle, reach)
         return replace(stairs, numerators=(0, *stairs.numerators[1:]))
 
-    for module in (diophantine, index_margin):
+    for module in (diophantine, staircase):
         patch.setattr(module, "one_plane_staircase", first)
 
 
@@ -193,7 +193,7 @@ def semiconvergent(patch: Patch) -> None:
         pairs = sorted({*zip(stairs.steps, stairs.numerators, strict=True), (t, round(t * float(angle) / (2 * np.pi)))})
         return replace(stairs, steps=tuple(q for q, _ in pairs), numerators=tuple(p for _, p in pairs))
 
-    for module in (diophantine, index_margin):
+    for module in (diophantine, staircase):
         patch.setattr(module, "one_plane_staircase", extra)
 
 

@@ -330,7 +330,7 @@ def test_very_many_letters_keep_the_closed_form_and_the_definition() -> None:
     closed, beyond = ropegeo.margin_curve(many, [10**20]).points[0], one_plane_letters("1", 20_000)
     assert (closed.method, closed.best, closed.status) == ("closed_form", None, "wins")
     assert ropegeo.margin_curve(beyond, [20]).points[0].method == "definition"
-    with pytest.raises(ropegeo.UnsupportedError, match="by definition, up to length 10000"):
+    with pytest.raises(ropegeo.UnsupportedError, match="are streamed up to distance 2500000000"):
         ropegeo.margin_curve(beyond, [10**20])
 
 

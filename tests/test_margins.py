@@ -66,7 +66,7 @@ def test_several_planes(texts: list[str], n: int, offset: int, largest: int | No
             assert enclosure.proves(17) or enclosure.sign == 0
         assert point.at in oracles.window(offset, n)
         assert gaps[point.at] <= margins[offset] + mpmath.mpf(10) ** -38
-    assert point.method == "streamed"
+    assert point.method == "definition"
 
 
 def test_two_planes_with_rational_turns_tie_where_both_return() -> None:
@@ -84,10 +84,10 @@ def test_two_planes_with_rational_turns_tie_where_both_return() -> None:
 
 def test_too_many_phases_are_refused() -> None:
     profile = LogitProfile(spectrum=spectrum_of("1", "0.5"), coefficients=np.ones(2, complex))
-    with pytest.raises(
-        UnsupportedError, match=r"is evaluated at every displacement, here up to .*the limit is 100000000"
-    ):
-        ropegeo.margin_curve(profile, [10**9])
+    with pytest.raises(UnsupportedError, match="evaluates 2 planes at every distance, up to 100000000"):
+        ropegeo.margin_curve(profile, [10**9], route="definition")
+    with pytest.raises(UnsupportedError, match="2 planes are streamed up to distance 50000000000000"):
+        ropegeo.margin_curve(profile, [10**15], route="streamed")
 
 
 @given(st.sampled_from([t for t in oracles.ANGLES if t != "2*pi/5"]), st.integers(0, 40))

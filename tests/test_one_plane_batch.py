@@ -128,9 +128,9 @@ def test_most_pairs_take_the_compiled_route(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_lost_digit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault in 1/(2 pi), sixty digits in, shows."""
-    digits = one_plane_batch._inverse_turn().copy()
-    digits[one_plane_batch._PLACES + one_plane_batch._EXTRA + 6] ^= 1
-    monkeypatch.setattr(one_plane_batch, "_inverse_turn", lambda: digits)
+    digits = one_plane_batch.inverse_turn_digits().copy()
+    digits[one_plane_batch.PLACES + one_plane_batch.EXTRA + 6] ^= 1
+    monkeypatch.setattr(one_plane_batch, "inverse_turn_digits", lambda: digits)
     assert not is_right(float(one_plane_margins([1.0], [10**30])[0]), 1.0, 10**30)
 
 

@@ -38,18 +38,22 @@ def busy(what: str) -> Status:
 
 @contextmanager
 def working(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """As `busy`, with a bar: yields what to call with how much of `total` is done. Says what compiling took."""
+    """As `busy`, with a bar: yields what to call with how much of `total` is done. Then says what compiling took."""
     err = Console(stderr=True)
+    before = _compile_seconds()
     columns = ("{task.description}", BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done: bar.update(task, total=total, completed=min(done, total))
-    if "ropegeo.engine.compiled" in sys.modules:
-        seconds = sys.modules["ropegeo.engine.compiled"].compile_seconds()
-        if seconds >= NOTICED_SECONDS:
-            err.print(
-                f"ropegeo: compiled its kernels in {seconds:.1f} s; later runs load them from the cache", soft_wrap=True
-            )
+    seconds = _compile_seconds() - before
+    if err.is_terminal and seconds >= NOTICED_SECONDS:
+        err.print(f"compiled the kernels in {seconds:.1f} s, once: later runs load them from a cache", soft_wrap=True)
+
+
+def _compile_seconds() -> float:
+    """What `ropegeo.engine.compiled` has counted, without loading it: most commands need no kernel."""
+    loaded = sys.modules.get("ropegeo.engine.compiled")
+    return 0.0 if loaded is None else float(loaded.compile_seconds())
 
 
 def table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> Group:

@@ -57,6 +57,7 @@ def index_curve(
     Source: docs/MATHEMATICS.md, section 5.
 
     Example:
+        >>> import numpy as np
         >>> from ropegeo.spectrum import RopeSpectrum
         >>> profile = LogitProfile(spectrum=RopeSpectrum.from_angle("1"), coefficients=np.ones(1))
         >>> index_curve(profile, [1001]).points[0].margin.digits()

@@ -137,7 +137,7 @@ def softmax_weight(
         >>> from ropegeo.spectrum import RopeSpectrum
         >>> profile = LogitProfile(spectrum=RopeSpectrum.from_angle("1"), coefficients=np.ones(1))
         >>> softmax_weight(profile, 8, [0.0, 10.0]).round(6).tolist()
-        [0.125, 0.850604]
+        [0.125, 0.565716]
     """
     (n,) = check_lengths("softmax_weight", [length])
     aim = check_target("softmax_weight", profile.origin if target is None else target, [n])
