@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ropegeo.engine import recorded, recorded_kernels
+from ropegeo.engine import recorded, recorded_input, recorded_kernels, recorded_walk
 from ropegeo.engine.recorded import RecordedMargins, recorded_margins
 from ropegeo.errors import InvalidInputError
 from ropegeo.spectrum import Layout, RopeSpectrum
@@ -188,7 +188,7 @@ def scene(draw: Any) -> tuple[dict[str, Any], Any, Any]:
 def test_the_whole_matrix(data: st.DataObject, query_block: int, key_block: int) -> None:
     """Any lengths, windows, masks, types, layouts and targets, with blocks of any shape."""
     call, logits, said = scene(data.draw)
-    with patch.multiple(recorded, QUERY_BLOCK=query_block, KEY_BLOCK=key_block, ROTATE_ROWS=3):
+    with patch.multiple(recorded_walk, QUERY_BLOCK=query_block, KEY_BLOCK=key_block, ROTATE_ROWS=3):
         found = recorded_margins(**call)
     check(found, logits, **said)
     assert found.method == "recorded"
@@ -517,9 +517,9 @@ def test_refused(change: dict[str, Any], says: str) -> None:
 def test_words_for_numbers() -> None:
     """What the type checker of the tests would not let through."""
     with pytest.raises(InvalidInputError, match="scale must be a number"):
-        recorded._scale("x", spectrum_of(2))
+        recorded_input.logit_scale("x", spectrum_of(2))
     with pytest.raises(InvalidInputError, match="window must be an integer"):
-        recorded._window(1.5)
+        recorded_input.window_length(1.5)
 
 
 def test_arrays_are_read_only() -> None:
