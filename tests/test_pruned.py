@@ -229,7 +229,7 @@ def test_the_bound_is_below_every_deficit_in_the_block(
     head: tuple[str, list[complex]], start: int, level: int, inside: list[float]
 ) -> None:
     base, c = head
-    plan = pruned._plan(profile(base, c))
+    plan = pruned.plan_of(profile(base, c))
     level = min(level, plan.top)
     turns, least = np.zeros((plan.top + 2, plan.weights.size)), np.zeros(plan.weights.size)
     for i in range(plan.weights.size):
@@ -244,7 +244,7 @@ def test_the_bound_is_below_every_deficit_in_the_block(
 
 
 def test_centres_of_halves_are_those_of_their_own_blocks() -> None:
-    plan = pruned._plan(profile("10000", [1.0, 1j, 0.5]))
+    plan = pruned.plan_of(profile("10000", [1.0, 1j, 0.5]))
     for level in range(plan.top):
         exact = plan.roots[level + 1]  # centre of the whole, then of the left half
         left = (exact - plan.steps[level] - plan.roots[level]) % 1
@@ -253,7 +253,7 @@ def test_centres_of_halves_are_those_of_their_own_blocks() -> None:
 
 def test_exact_turns_of_large_displacements() -> None:
     turns = turns_of_base("500000", 5)
-    plan = pruned._plan(profile("500000", [1.0] * 5))
+    plan = pruned.plan_of(profile("500000", [1.0] * 5))
     order = sorted(range(5), key=lambda k: min(turns[k], 1 - turns[k]))
     for t in (0, 1, -1, 2**32, 2**32 - 1, 10**15 + 7, -(10**18), 2**62 - 1, -(2**62) + 1):
         for i, k in enumerate(order):
@@ -277,14 +277,14 @@ def test_polynomial_is_below_and_near() -> None:
 def test_fault_a_bound_without_half_widths_loses_records(monkeypatch: pytest.MonkeyPatch) -> None:
     c = PHASED
     right = pruned_records(profile("10000", c), 1, 100_000, inf, threads=1).displacements.tolist()
-    sound = pruned._plan
+    sound = pruned.plan_of
 
     def faulty(head: LogitProfile) -> object:
         plan = sound(head)
         plan.halves[:] = 0.0
         return plan
 
-    monkeypatch.setattr(pruned, "_plan", faulty)
+    monkeypatch.setattr(pruned, "plan_of", faulty)
     wrong = pruned_records(profile("10000", c), 1, 100_000, inf, threads=1).displacements.tolist()
     assert not set(right) <= set(wrong)
 

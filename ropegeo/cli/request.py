@@ -271,8 +271,7 @@ def _best_plane(recipe: Recipe, offset: int, length: int) -> int:
 def _shown_lengths(recipe: Recipe, asked: list[int] | None, offset: int, *, ladder: bool) -> list[int]:
     if asked is not None and (not ladder or len(asked) > 1):
         return asked
-    exact = len(recipe.planes) == 1 and recipe.mode not in LETTER_MODES
-    steps = EXACT_LADDER if exact else SAMPLED_LADDER
+    steps = EXACT_LADDER if len(recipe.planes) == 1 else SAMPLED_LADDER
     if asked is not None:
         return [n for n in steps if offset < n < asked[0]] + asked
     return [n for n in steps if n > offset] or [offset + 1, 2 * offset + 1, 10 * offset]

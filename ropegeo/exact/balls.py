@@ -5,6 +5,7 @@ statement read off a ball is proved, not estimated. The working precision of FLI
 setting; `precision` sets it for a block and puts it back. It is not meant for several threads at once.
 """
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -17,15 +18,23 @@ MAX_FACTOR_BITS = 128
 """Integers under a root are factored into primes up to this size (fractions of a second at the limit)."""
 
 
+_lock = threading.RLock()
+
+
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """Run a block of ball arithmetic with `bits` bits of working precision."""
-    before = ctx.prec
-    ctx.prec = bits
-    try:
-        yield
-    finally:
-        ctx.prec = before
+    """Run a block of ball arithmetic with `bits` bits of working precision.
+
+    FLINT's precision is the process's, so one thread at a time holds it. (At another one's precision a ball would still
+    hold its number, only with more width than was asked for.)
+    """
+    with _lock:
+        before = ctx.prec
+        ctx.prec = bits
+        try:
+            yield
+        finally:
+            ctx.prec = before
 
 
 def ball(value: Fraction | int) -> Ball:
