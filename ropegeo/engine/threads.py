@@ -3,7 +3,7 @@
 A chunk of work is a BLAS product followed by a compiled scan. If BLAS ran its own threads, two pools would share the
 cores: each waits, spinning, for cores the other holds, and both were seen to lose tenfold. So BLAS is held to one
 thread while the engine works, and the chunks are spread over threads here. numba's own parallel layer is not used:
-its default layer aborts the process when two threads enter it at once (numba issue 5973).
+its default layer aborts the process when two threads enter it at once (numba issue 10565).
 """
 
 from __future__ import annotations
