@@ -71,14 +71,30 @@ def index_curve(
             f"index_curve: offset {short(offset)} is outside the class of offsets 0..{short(max_offset)}"
         )
     if route == BOUND:
-        return _points(_bounds(profile, digits), profile, ns)
+        return _points(_bounds(profile, digits, None), profile, ns)
     try:
         steps = staircase(profile, max(ns) - 1, route=route, threads=threads, progress=progress)
     except UnsupportedError:
         if route != "auto":
             raise
-        return _points(_bounds(profile, digits), profile, ns)
+        near = _longest(profile, sorted({n - 1 for n in ns})[:-1], threads, progress)
+        return _points(_bounds(profile, digits, near), profile, ns)
     return curve_of(steps, profile, ns, digits)
+
+
+def _longest(
+    profile: LogitProfile, reaches: list[int], threads: int | None, progress: Progress | None
+) -> Staircase | None:
+    """The staircase of the largest of some increasing reaches that a route gets to, by bisection."""
+    found, low, high = None, 0, len(reaches)
+    while low < high:
+        middle = (low + high) // 2
+        try:
+            found = staircase(profile, reaches[middle], threads=threads, progress=progress)
+            low = middle + 1
+        except UnsupportedError:
+            high = middle
+    return found
 
 
 def curve_of(steps: Staircase, profile: LogitProfile, lengths: Sequence[int], digits: int) -> MarginCurve:
@@ -96,11 +112,11 @@ _Fall: TypeAlias = tuple[int, Enclosure, str]
 """Where the smallest gap up to a reach lies, that gap, and the route."""
 
 
-def _bounds(profile: LogitProfile, digits: int) -> Callable[[int], _Fall]:
-    """Upper bounds by lattice reduction where no route reaches; exact where a short stream does."""
+def _bounds(profile: LogitProfile, digits: int, exact: Staircase | None) -> Callable[[int], _Fall]:
+    """Upper bounds by lattice reduction; exact as far as a staircase that is known, or a short one, reaches."""
     from ropegeo.engine.return_bound import return_bound
 
-    near = staircase(profile, max(1, STREAMED_AT_ONCE // max(1, len(profile.active_planes))))
+    near = exact or staircase(profile, max(1, STREAMED_AT_ONCE // max(1, len(profile.active_planes))))
 
     @cache
     def lookup(reach: int) -> _Fall:
