@@ -19,7 +19,7 @@ import json
 import sys
 from typing import Any
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 from measure import machine
 

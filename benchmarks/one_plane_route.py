@@ -1,18 +1,18 @@
 """README: the exact route to a one-plane margin against evaluating every displacement.
 
-Both compute the margin of the angle 10000^(-2/128) at the same reach, alternately in one process; the ratio of medians
-is printed as JSON, with the largest difference of the results. Also the time of the exact route at length 10^30.
+Both compute the margin of the angle 10000^(-2/128) at the same reach, in turn in one process and on one thread; the
+ratio of medians is printed as JSON, with the largest difference of the results. Also the time of the exact route at
+length 10^30, and the peak memory of each in a process of its own.
 """
 
 from __future__ import annotations
 
 import json
-import platform
-import statistics
-import time
+import sys
 from collections.abc import Callable
 
 import numpy as np
+from measure import alternate, in_own_process, machine, report_peak
 
 from ropegeo.engine.diophantine import one_plane_staircase
 from ropegeo.exact import read_angle
@@ -33,37 +33,31 @@ def brute_force() -> float:
     return float((2 * np.sin(np.arange(1, REACH + 1) * (float(ANGLE) / 2)) ** 2).min())
 
 
-def seconds(function: Callable[[], float]) -> tuple[float, float]:
-    """Wall time and result of one call."""
-    start = time.perf_counter()
-    value = function()
-    return time.perf_counter() - start, value
+SIDES: dict[str, Callable[[], float]] = {
+    "exact": exact,
+    "brute_force": brute_force,
+    "exact_at_1e30": lambda: exact(10**30),
+}
 
 
 def main() -> None:
-    """Alternate the routes and print medians, ratio and agreement."""
-    times: dict[str, list[float]] = {"exact": [], "brute_force": [], "exact_at_1e30": []}
-    difference = 0.0
-    for _ in range(ROUNDS + 1):
-        first, a = seconds(exact)
-        second, b = seconds(brute_force)
-        third, _ = seconds(lambda: exact(10**30))
-        for name, value in zip(times, (first, second, third), strict=True):
-            times[name].append(value)
-        difference = max(difference, abs(a - b))
-    medians = {name: statistics.median(values[1:]) for name, values in times.items()}
+    """Run the routes in turn and print medians, ratio and agreement."""
+    found: dict[str, float] = {}
+    times = alternate(SIDES, ROUNDS, pause=0, check=found.__setitem__)
     result = {
-        "machine": platform.processor() or platform.machine(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
+        **machine(),
+        "threads": 1,
         "reach": REACH,
-        "rounds": ROUNDS,
-        "median_seconds": medians,
-        "ratio_brute_force_to_exact": medians["brute_force"] / medians["exact"],
-        "largest_difference": difference,
+        **times.shown(),
+        "ratio_brute_force_to_exact": times.ratio("brute_force", "exact"),
+        "largest_difference": abs(found["exact"] - found["brute_force"]),
+        "peak": {name: in_own_process(__file__, "--peak", name) for name in SIDES},
     }
     print(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--peak"]:
+        report_peak(SIDES[sys.argv[2]])
+    else:
+        main()

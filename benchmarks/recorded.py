@@ -1,37 +1,41 @@
 """Margins of recorded queries and keys against PyTorch eager, which makes the n x n matrix and keeps it.
 
-Both sides have two threads and float32 vectors of width 128, and both give the best two keys of each query, its margin
-and its softmax. PyTorch is given queries and keys already rotated; ropegeo rotates them within its time. They alternate
-in one process, each after a pause in which the other's threads stop spinning. Peak memory is that of a fresh process
-each, imports included. Needs torch (`pip install 'ropegeo[models]'`); wall-clock, so keep the machine idle.
+Both sides have the same number of threads and float32 vectors of width 128, and both give the best two keys of each
+query, its margin and its softmax. PyTorch is given queries and keys already rotated; ropegeo rotates them within its
+time.
 
-Prints JSON. `python benchmarks/recorded.py 4096` takes another length than 16384.
+* `ropegeo`: `recorded_margins`;
+* `torch_eager`: product, mask, softmax and best two, each kept, the mask made within the time;
+* `torch_lean`: the same with the mask made beforehand and everything done in place where eager PyTorch can;
+* `torch_product_alone`: the n x n product and nothing else.
+
+Fairness: the sides take turns in one process, and the two pools never work at once: ropegeo's threads end with its
+call, those of PyTorch (OpenMP) and of numpy's BLAS stop spinning in the pause before each timed call, and the report
+says what was still busy (`measure.py`). What a side returns is freed after the clock is read. Peak memory is that of a
+fresh process each, imports included; ropegeo's does not load torch. Needs torch (`pip install 'ropegeo[models]'`).
+
+Prints JSON. Usage: python benchmarks/recorded.py [length, default 16384] [rounds, default 5]
 """
 
 from __future__ import annotations
 
 import json
-import os
-import platform
-import resource
-import statistics
-import subprocess
 import sys
-import time
-from importlib.metadata import version
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from measure import alternate, in_own_process, machine, report_peak
 
 from ropegeo.engine.recorded import RecordedMargins, recorded_margins
+from ropegeo.engine.threads import thread_count
 from ropegeo.spectrum import RopeSpectrum
 
 HEAD_DIM = 128
 LENGTH = 16384
 LONG = 100_000
-THREADS = 2
-ROUNDS = 5
-PAUSE = 0.5
+THREADS = thread_count()
 SPECTRUM = RopeSpectrum.from_base(500000, head_dim=HEAD_DIM)
 
 
@@ -47,17 +51,31 @@ def ours(q: Any, k: Any, precision: str = "float32") -> RecordedMargins:
     return recorded_margins(q, k, SPECTRUM, precision=precision, threads=THREADS)
 
 
-def eager(q: Any, k: Any) -> tuple[Any, ...]:
-    """Logits, causal mask, softmax, best two of rotated vectors; everything is kept."""
+def hidden_keys(length: int) -> Any:
+    """The causal mask: True where a query does not see a key."""
     import torch  # type: ignore[import-not-found,unused-ignore]
 
+    return torch.ones((length, length), dtype=torch.bool).triu_(1)
+
+
+def eager(q: Any, k: Any) -> tuple[Any, ...]:
+    """Margins; logits, causal mask, softmax, best two of rotated vectors; everything is kept."""
+    import torch
+
     logits = (q @ k.T) * HEAD_DIM**-0.5
-    hidden = torch.ones(logits.shape, dtype=torch.bool).triu_(1)
-    masked = logits.masked_fill(hidden, float("-inf"))
+    masked = logits.masked_fill(hidden_keys(len(q)), float("-inf"))
     weights = torch.softmax(masked, dim=-1)
     best = masked.topk(2, dim=-1)
-    margin = best.values[:, 0] - best.values[:, 1]
-    return logits, masked, weights, best, margin
+    return best.values[:, 0] - best.values[:, 1], logits, masked, weights, best
+
+
+def lean(q: Any, k: Any, hidden: Any) -> tuple[Any, ...]:
+    """The same with one matrix of logits, masked in place, and one of weights."""
+    import torch
+
+    logits = ((q * HEAD_DIM**-0.5) @ k.T).masked_fill_(hidden, float("-inf"))
+    best = logits.topk(2, dim=-1)
+    return best.values[:, 0] - best.values[:, 1], torch.softmax(logits, dim=-1), best
 
 
 def for_torch(length: int) -> tuple[Any, Any]:
@@ -70,105 +88,56 @@ def for_torch(length: int) -> tuple[Any, Any]:
     return q, k
 
 
-def seconds(function: Any, *arguments: Any) -> tuple[tuple[float, float], Any]:
-    """Wall time, processor time of all threads, and result of one call, after a pause."""
-    time.sleep(PAUSE)
-    start, start_cpu = time.perf_counter(), time.process_time()
-    value = function(*arguments)
-    return (time.perf_counter() - start, time.process_time() - start_cpu), value
+def side(name: str, length: int) -> Callable[[], Any]:
+    """One side, its input ready."""
+    if name == "ropegeo":
+        return partial(ours, *vectors(length))
+    q, k = for_torch(length)
+    if name == "torch_eager":
+        return partial(eager, q, k)
+    if name == "torch_lean":
+        return partial(lean, q, k, hidden_keys(length))
+    return lambda: q @ k.T
 
 
-def peak(side: str, length: int) -> dict[str, float]:
-    """Peak memory and wall time of one call in a fresh process; compiled loops are loaded from their cache."""
-    command = [sys.executable, __file__, "--peak", side, str(length)]
-    run = subprocess.run(command, check=True, capture_output=True, text=True)
-    answer: dict[str, float] = json.loads(run.stdout)
-    return answer
+SIDES = ("ropegeo", "torch_eager", "torch_lean", "torch_product_alone")
 
 
-def report_peak(side: str, length: int) -> None:
-    """What `peak` asks for."""
-    if side == "ours":
-        took, _ = seconds(ours, *vectors(length))
-    else:
-        took, _ = seconds(eager, *for_torch(length))
-    print(json.dumps({"mib": peak_mib(), "seconds": took[0], "cpu_seconds": took[1]}))
+def main(length: int, rounds: int) -> None:
+    """Run the sides in turn and print medians, ratios, memory and agreement."""
+    margins: dict[str, Any] = {}
 
+    def check(name: str, value: Any) -> None:
+        """Keep the margins; a query that sees one key has none."""
+        if name == "ropegeo":
+            margins[name] = value.margin[1:]
+        elif name != "torch_product_alone":
+            margins[name] = value[0].numpy()[1:].copy()
 
-def peak_mib() -> float:
-    """Largest resident size of this process.
-
-    `ru_maxrss` starts from the size of the process that forked this one: Linux's own count is read where there is one.
-    """
-    try:
-        with open("/proc/self/status", encoding="utf-8") as lines:
-            return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
-    except (OSError, StopIteration):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def processor() -> str:
-    """The model name, where Linux tells it."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
-def main() -> None:
-    """Alternate the sides and print medians, ratio, memory and agreement."""
-    import torch
-
-    length = int(sys.argv[1]) if len(sys.argv) > 1 else LENGTH
-    q, k = vectors(length)
-    rotated = for_torch(length)
-    times: dict[str, list[tuple[float, float]]] = {"ropegeo": [], "torch_eager": [], "torch_product_alone": []}
-    difference = 0.0
-    for _ in range(ROUNDS + 1):
-        first, found = seconds(ours, q, k)
-        second, kept = seconds(eager, *rotated)
-        margin = kept[-1].numpy().copy()
-        del kept
-        third, product = seconds(lambda: rotated[0] @ rotated[1].T)
-        del product
-        for name, value in zip(times, (first, second, third), strict=True):
-            times[name].append(value)
-        difference = max(difference, float(np.abs(found.margin[1:] - margin[1:]).max()))
-    walls = {name: [wall for wall, _ in values[1:]] for name, values in times.items()}  # the first round compiles
-    medians = {name: statistics.median(values) for name, values in walls.items()}
-    cpu = {name: statistics.median([spent for _, spent in values[1:]]) for name, values in times.items()}
-    exact = ours(q, k, "float64")
+    times = alternate({name: side(name, length) for name in SIDES}, rounds, check=check)
+    exact = ours(*vectors(length), "float64")
+    bound = ours(*vectors(length)).margin_error.max()
     result = {
-        "machine": processor(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": version("numba"),
-        "torch": torch.__version__,
+        **machine(),
         "threads": THREADS,
         "length": length,
         "head_dim": HEAD_DIM,
-        "rounds": ROUNDS,
-        "median_seconds": medians,
-        "range_seconds": {name: [min(values), max(values)] for name, values in walls.items()},
-        "median_cpu_seconds": cpu,
-        "ratio_torch_to_ropegeo": medians["torch_eager"] / medians["ropegeo"],
-        "cpu_ratio_torch_to_ropegeo": cpu["torch_eager"] / cpu["ropegeo"],
-        "largest_margin_difference": difference,
+        **times.shown(),
+        "speed_ratio": {name: times.ratio(name, "ropegeo") for name in SIDES[1:]},
+        "processor_ratio": {name: times.processor_ratio(name, "ropegeo") for name in SIDES[1:]},
+        "largest_margin_difference_to_torch": float(np.abs(margins["ropegeo"] - margins["torch_eager"]).max()),
         "largest_margin_difference_to_float64": {
-            "ropegeo": float(np.abs(found.margin[1:] - exact.margin[1:]).max()),
-            "torch": float(np.abs(margin[1:] - exact.margin[1:]).max()),
-            "bound": float(found.margin_error.max()),
+            name: float(np.abs(margin - exact.margin[1:]).max()) for name, margin in margins.items()
         },
-        "peak": {side: peak(side, length) for side in ("ours", "torch")},
-        "long": {"length": LONG, **peak("ours", LONG)},
+        "stated_bound": float(bound),
+        "peak": {name: in_own_process(__file__, "--peak", name, str(length)) for name in SIDES},
+        "long": {"length": LONG, **in_own_process(__file__, "--peak", "ropegeo", str(LONG))},
     }
     print(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--peak"]:
-        report_peak(sys.argv[2], int(sys.argv[3]))
+        report_peak(side(sys.argv[2], int(sys.argv[3])))
     else:
-        main()
+        main(int((sys.argv[1:2] or [str(LENGTH)])[0]), int((sys.argv[2:3] or ["5"])[0]))

@@ -1,18 +1,18 @@
 """README: `ropegeo --help` starts about as fast as an empty typer application.
 
-Runs both alternately in fresh processes and prints the ratio of medians as JSON; wall-clock, so keep the machine idle.
-Also the wall time of `ropegeo construct --mode index --offset 3`, which compiles nothing.
+Runs both in turn in fresh processes and prints the ratio of medians as JSON; wall-clock, so keep the machine idle. Also
+the wall time of `ropegeo construct --mode index --offset 3`, which compiles nothing.
 """
 
 from __future__ import annotations
 
 import json
-import platform
-import statistics
 import subprocess
 import sys
-import time
-from importlib.metadata import version
+from collections.abc import Callable
+from functools import partial
+
+from measure import alternate, machine
 
 ROUNDS = 11
 EMPTY = "import typer; app = typer.Typer(); app.command()(lambda: None); app(['--help'])"
@@ -23,28 +23,13 @@ COMMANDS = {
 }
 
 
-def seconds(command: list[str]) -> float:
-    """Wall time of one fresh process."""
-    start = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True)
-    return time.perf_counter() - start
-
-
 def main() -> None:
-    """Alternate the commands and print medians and ratios."""
-    times: dict[str, list[float]] = {name: [] for name in COMMANDS}
-    for _ in range(ROUNDS + 1):
-        for name, command in COMMANDS.items():
-            times[name].append(seconds(command))
-    medians = {name: statistics.median(values[1:]) for name, values in times.items()}  # the first round warms caches
-    result = {
-        "machine": platform.processor() or platform.machine(),
-        "python": platform.python_version(),
-        "typer": version("typer"),
-        "rounds": ROUNDS,
-        "median_seconds": medians,
-        "help_ratio": medians["ropegeo_help"] / medians["empty_typer_help"],
+    """Run the commands in turn and print medians and ratio."""
+    sides: dict[str, Callable[[], object]] = {
+        name: partial(subprocess.run, command, check=True, capture_output=True) for name, command in COMMANDS.items()
     }
+    times = alternate(sides, ROUNDS, pause=0)
+    result = {**machine(), **times.shown(), "help_ratio": times.ratio("ropegeo_help", "empty_typer_help")}
     print(json.dumps(result, indent=1))
 
 

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from ropegeo.engine.margin import MarginCurve, MarginPoint, per_input
     from ropegeo.engine.one_plane_batch import one_plane_margins
     from ropegeo.engine.planes import best_index_plane, best_letter_plane
-    from ropegeo.engine.profile_margin import TopTwo, plane_contributions, top_two
+    from ropegeo.engine.profile_margin import plane_contributions
     from ropegeo.engine.recorded import RecordedMargins, recorded_margins
     from ropegeo.engine.routes import margin_curve, margin_curves, record_curve
     from ropegeo.engine.softmax import index_softmax_scale, retrieval_softmax_scale, softmax_weight
+    from ropegeo.engine.top_two import TopTwo, top_two
     from ropegeo.engine.trust import first_failing_length, tie_length
     from ropegeo.errors import (
         FileFormatError,
@@ -63,10 +64,11 @@ _ROOMS = {
     "ropegeo.engine.margin": ("MarginCurve", "MarginPoint", "per_input"),
     "ropegeo.engine.one_plane_batch": ("one_plane_margins",),
     "ropegeo.engine.planes": ("best_index_plane", "best_letter_plane"),
-    "ropegeo.engine.profile_margin": ("TopTwo", "plane_contributions", "top_two"),
+    "ropegeo.engine.profile_margin": ("plane_contributions",),
     "ropegeo.engine.recorded": ("RecordedMargins", "recorded_margins"),
     "ropegeo.engine.routes": ("margin_curve", "margin_curves", "record_curve"),
     "ropegeo.engine.softmax": ("index_softmax_scale", "retrieval_softmax_scale", "softmax_weight"),
+    "ropegeo.engine.top_two": ("TopTwo", "top_two"),
     "ropegeo.engine.trust": ("first_failing_length", "tie_length"),
     "ropegeo.errors": (
         "FileFormatError",

@@ -6,6 +6,7 @@ import cmath
 import itertools
 from dataclasses import replace
 from fractions import Fraction
+from math import lcm
 from typing import Any
 
 import mpmath  # type: ignore[import-untyped]
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from oracles import Real, Thunk, mp_fraction
 
 import ropegeo
-from ropegeo.engine.first_return import first_in_interval, lowest_turn, nearest_turns
+from ropegeo.engine.first_return import TurnOrder, first_in_interval, lowest_turn
 from ropegeo.engine.phase_margin import one_plane_phase_curve
 from ropegeo.engine.planes import best_letter_plane
 from ropegeo.engine.trust import first_failing_length
@@ -166,29 +167,36 @@ def test_first_in_interval_far_out() -> None:
         first_in_interval(read_angle("1"), 0, 1, start=-1)
 
 
-@given(st.sampled_from(sorted(ANGLES)), st.integers(1, 60), FRACTIONS, st.integers(-9, 80))
+@given(
+    st.sampled_from(sorted(ANGLES)),
+    st.integers(1, 60),
+    st.lists(FRACTIONS, min_size=1, max_size=3),
+    st.integers(-9, 80),
+)
 @settings(max_examples=80)
-@example("1", 9, Fraction(0), 6)
-def test_nearest_turns(angle: str, n: int, point: Fraction, twice: int) -> None:
-    centre = Fraction(twice, 2)
-    found = nearest_turns(read_angle(angle), n, point, centre=centre)
+@example("1", 9, [Fraction(0)], 6)
+@example("1", 1, [Fraction(1, 2)], 0)
+def test_nearest_turns(angle: str, n: int, points: list[Fraction], twice: int) -> None:
+    """The nearest to any of the points is listed, and whichever distance is left out, the nearest of the others."""
+    centre, grid = Fraction(twice, 2), lcm(*(point.denominator for point in points))
+    order = TurnOrder(read_angle(angle), n, centre=centre, grid=grid)
+    listed = order.nearest([int(point * grid) * order.modulus for point in points], n)
+    assert len(set(listed)) == len(listed)
+    assert {d for d, _ in listed} <= set(range(n))
     with mpmath.workdps(40):
-        for side, distances in ((1, found.above), (-1, found.below)):
-            ahead = []
-            for d in range(n):
-                steps = d - centre
-                if steps == 0:
-                    ahead.append((part(-side * point), d))
-                    continue
-                turn = turns_at(angle, steps)
-                ahead.append((part(side * (turn - (point if isinstance(turn, Fraction) else mp_fraction(point)))), d))
-            assert distances == tuple(
-                d
-                for _, d in sorted(
-                    ahead,
-                    key=lambda pair: (mp_fraction(pair[0]) if isinstance(pair[0], Fraction) else pair[0], pair[1]),
-                )[:2]
-            )
+
+        def separation(d: int, index: int) -> Real:
+            steps = d - centre
+            turn = turns_at(angle, steps) if steps else Fraction(0)
+            away = turn - (points[index] if isinstance(turn, Fraction) else mp_fraction(points[index]))
+            near = min(part(away), part(-away))
+            return mp_fraction(near) if isinstance(near, Fraction) else near
+
+        everyone = {(d, index): separation(d, index) for d in range(n) for index in range(len(points))}
+        for left_out in (None, *{d for d, _ in listed}):
+            others = [away for (d, _), away in everyone.items() if d != left_out]
+            ours = [everyone[pair] for pair in listed if pair[0] != left_out]
+            assert not others or min(ours) <= min(others) + mpmath.mpf(10) ** -35
 
 
 # ---- letters ----

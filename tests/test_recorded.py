@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
 
@@ -19,7 +21,7 @@ from hypothesis import strategies as st
 
 from ropegeo.engine import recorded, recorded_input, recorded_kernels, recorded_walk
 from ropegeo.engine.recorded import RecordedMargins, recorded_margins
-from ropegeo.errors import InvalidInputError
+from ropegeo.errors import FileFormatError, InvalidInputError
 from ropegeo.spectrum import Layout, RopeSpectrum
 
 BASE = 100
@@ -324,6 +326,123 @@ def test_a_query_of_zeros_ties() -> None:
     assert recorded_margins(q, k, spectrum_of(5, 4)).status.tolist() == ["only", *["wins"] * 4]
 
 
+STILL = RopeSpectrum.from_angle("1 turn")
+
+
+@pytest.mark.parametrize(("precision", "small"), [("float32", 1e-5), ("float64", 1e-13)])
+def test_an_exact_pair_below_a_third_key(precision: str, small: float) -> None:
+    """Two equal keys in front by rounding; the third one scores more by small**2, less than the error."""
+    q, k, at = np.array([[1, small]]), np.array([[1, 0], [1, 0], [1, small]]), np.array([2])
+    call: dict[str, Any] = {"q": q, "spectrum": STILL, "scale": 1.0, "query_positions": at, "precision": precision}
+    for targets in (None, [0], [1], [2]):
+        found = recorded_margins(**call, k=k, targets=targets)
+        assert found.status[0] == "undecided"
+        assert not found.tied[0]
+        assert abs(found.margin[0]) <= found.margin_error[0]
+    equal = recorded_margins(**call, k=k[[0, 1, 0]])
+    assert equal.status[0] == "tie"
+    for target in (0, 1, 2):
+        assert recorded_margins(**call, k=k[[0, 1, 0]], targets=[target]).status[0] == "tie"
+    # Out of sight, by a mask or a window, the third key does not count.
+    assert recorded_margins(**call, k=k, key_mask=np.array([True, True, False])).status[0] == "tie"
+    assert recorded_margins(**call, k=k[[2, 0, 1]], window=2).status[0] == "tie"
+    assert recorded_margins(**call, k=k[[2, 0, 1]], window=3).status[0] == "undecided"
+
+
+def test_a_third_key_above_by_more_than_the_error() -> None:
+    """In float64 the first case is decided."""
+    q, k, at = np.array([[1, 1e-5]]), np.array([[1, 0], [1, 0], [1, 1e-5]]), np.array([2])
+    assert recorded_margins(q, k, STILL, scale=1.0, query_positions=at).status[0] == "wins"
+    assert recorded_margins(q, k, STILL, scale=1.0, query_positions=at, targets=[0]).status[0] == "fails"
+
+
+def test_a_third_key_that_turns() -> None:
+    """A third key near the top counts where the query is not 0; one that has turned by 1e-9 is no equal one."""
+    quarter = RopeSpectrum(angles=RopeSpectrum.from_angle("1/4 turn").angles * 2, head_dim=4)
+    wrong = RopeSpectrum(angles=(quarter.angles[0], RopeSpectrum.from_angle("pi/2+1e-9").angles[0]), head_dim=4)
+    k = np.zeros((9, 4))
+    k[[0, 4, 8], 0] = 1
+    k[8, 1] = 1e-9
+    at = np.array([8])
+    for spectrum, query, status in (
+        (quarter, [1.0, 0, 0, 0], "tie"),  # blind where the third key differs
+        (wrong, [1.0, 0, 0, 0], "tie"),
+        (quarter, [1.0, 1e-9, 0, 0], "undecided"),
+    ):
+        found = recorded_margins(np.array([query]), k, spectrum, query_positions=at, precision="float32")
+        assert found.status[0] == status
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32"])
+def test_a_third_key_less_than_a_turn_away(kind: str) -> None:
+    """The first two of three equal keys are a whole turn apart; the last one scores more by 1 - cos(1e-6 turns)."""
+    million = RopeSpectrum.from_angle("1/1000000 turn")
+    k = np.array([[1.0, 0]] * 3).astype(kind)
+    at = np.array([0, 10**6, 10**6 + 1])
+    found = recorded_margins(k[:1], k, million, positions=at, query_positions=at[2:])
+    assert found.status[0] == "undecided"
+    before = recorded_margins(k[:1], k[:2], million, positions=at[:2], query_positions=at[2:])
+    assert before.status[0] == "tie"
+
+
+@pytest.mark.parametrize("count", [3, 64, 100, 700])
+def test_any_number_of_equal_keys_ties(count: int) -> None:
+    """There is no limit on equal keys; one that differs where the query is not 0 undoes the tie, wherever it stands."""
+    q = np.tile([1, 1e-5], (count, 1))
+    k = np.tile([1.0, 0], (count, 1))
+    assert set(recorded_margins(q, k, STILL, precision="float32").status[1:]) == {"tie"}
+    for odd in (0, count // 2, count - 1):
+        changed = k.copy()
+        changed[odd, 1] = 1e-5
+        status = recorded_margins(q, changed, STILL, precision="float32").status[1:]
+        assert (status == "tie").tolist() == [i < odd for i in range(1, count)]
+        assert set(status) <= {"tie", "undecided"}
+    assert set(recorded_margins(q * 0, normal(16, count, 2), STILL).status[1:]) == {"tie"}
+
+
+def fraction_margin(q: Any, k: Any, target: int) -> Fraction:
+    """The margin of a query that sees every key, in exact arithmetic; nothing turns."""
+    left, right = [Fraction(float(a)) for a in q], [[Fraction(float(b)) for b in key] for key in k]
+    scores = [sum((a * b for a, b in zip(left, key, strict=True)), Fraction(0)) for key in right]
+    if target < 0:
+        first, second = sorted(scores)[:-3:-1]
+        return first - second
+    return scores[target] - max(score for j, score in enumerate(scores) if j != target)
+
+
+def ties_check(seed: int, precision: str) -> None:
+    """Keys from few values, some of them too small to be seen: what is said of the last query's sign holds exactly."""
+    rng = np.random.default_rng(seed)
+    small = 1e-5 if precision == "float32" else 1e-13
+    said = set()
+    for _ in range(100):
+        n = int(rng.integers(2, 7))
+        k = np.stack([rng.choice([1, 0, small], size=n, p=[0.7, 0.2, 0.1]), rng.choice([0, small, -small], size=n)], 1)
+        q = np.array([[1, small], [small, 1], [1, 0], [0, 1], [0, 0]])[[rng.integers(5)]]
+        target = int(rng.integers(-1, n))
+        found = recorded_margins(q, k, STILL, scale=1.0, query_positions=[n - 1], targets=[target], precision=precision)
+        truth = fraction_margin(q[0], k, target)
+        said.add(str(found.status[0]))
+        sign = {"wins": 1, "tie": 0, "fails": -1}.get(str(found.status[0]))
+        assert sign is None or sign == (truth > 0) - (truth < 0), (q, k, target)
+    assert said == {"wins", "tie", "fails", "undecided"}
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_signs_against_fractions(seed: int, precision: str) -> None:
+    with patch.multiple(recorded_walk, QUERY_BLOCK=2, KEY_BLOCK=3, ROTATE_ROWS=2):
+        ties_check(seed, precision)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_an_unproved_tie_is_caught(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the second walk left out, as before, the check against fractions fails."""
+    monkeypatch.setattr(recorded_walk.Ties, "_unbeaten", lambda _, part, *__: np.ones(len(part), bool))
+    with pytest.raises(AssertionError, match="array"):
+        ties_check(0, precision)
+
+
 def test_bfloat16() -> None:
     q, k = (normal(seed, 20, 8).astype(ml_dtypes.bfloat16) for seed in (14, 15))
     found = recorded_margins(q, k, spectrum_of())
@@ -445,7 +564,7 @@ def test_a_small_check_holds() -> None:
 
 @pytest.mark.parametrize("fault", [late_mask, early_mask, wide_window])
 def test_a_shifted_mask_is_caught(fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorded, "visible_queries", fault(recorded.visible_queries))
+    monkeypatch.setattr(recorded, "visible_queries", fault(recorded_walk.visible_queries))
     with pytest.raises(AssertionError):
         small_check()
 
@@ -522,7 +641,99 @@ def test_words_for_numbers() -> None:
         recorded_input.window_length(1.5)
 
 
+NO_INTEGERS = """
+import numpy as np
+from ropegeo import InvalidInputError, RopeSpectrum, recorded_margins
+for threads in ("2", 1.5, 0):
+    try:
+        recorded_margins(np.ones((3, 2)), np.ones((3, 2)), RopeSpectrum.from_base(100, head_dim=2), threads=threads)
+    except InvalidInputError as error:
+        print(error)
+"""
+
+
+def test_threads_that_are_no_integer() -> None:
+    """In a process without the type checker of the tests."""
+    run = subprocess.run([sys.executable, "-c", NO_INTEGERS], capture_output=True, text=True)
+    assert run.stdout.splitlines() == [f"threads {said} must be an integer from 1 to 1024" for said in ("'2'", 1.5, 0)]
+
+
 def test_arrays_are_read_only() -> None:
     found = recorded_margins(GOOD, GOOD, spectrum_of(2), window=2**70)
     for name in (*ARRAYS, "positions", "visible", "targets"):
         assert not getattr(found, name).flags.writeable
+
+
+# ---- files ----
+
+
+def written() -> tuple[RecordedMargins, dict[str, Any]]:
+    """Queries with no key, one key and several, tied and not, with and without a target; and their dictionary."""
+    k = np.ones((6, 2))
+    k[4:] = [[1, 2], [3, 4]]
+    mask = np.array([False, True, True, True, True, True])
+    found = recorded_margins(np.ones((6, 2)), k, STILL, key_mask=mask, targets=[-1, 1, 2, -1, 1, 5])
+    assert set(found.status) == {"none", "only", "tie", "wins", "fails"}
+    return found, json.loads(json.dumps(found.to_dict(), allow_nan=False))
+
+
+def test_round_trip() -> None:
+    found, data = written()
+    assert data["schema"] == "ropegeo.recorded_margins/1"
+    assert data["unit"] == "logit"
+    assert data["margin"][:3] == [None, "inf", 0.0]
+    assert data["top"][0] == "-inf"
+    assert data["top_at"][:2] == [-1, 1]
+    again = RecordedMargins.from_dict(data)
+    for name in (*ARRAYS, "positions", "visible", "targets", "tied", "status"):
+        one, other = getattr(found, name), getattr(again, name)
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other, equal_nan=one.dtype == np.float64)
+    assert not again.margin.flags.writeable
+    assert again.to_dict() == data
+    assert (again.precision, again.method, again.sum_error) == ("float64", "recorded", found.sum_error)
+
+
+def test_round_trip_of_far_positions() -> None:
+    found = recorded_margins(GOOD, GOOD, STILL, positions=2**61 + AT, precision="float32")
+    again = RecordedMargins.from_dict(json.loads(json.dumps(found.to_dict())))
+    assert again.positions.tolist() == [2**61, 2**61 + 1, 2**61 + 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("schema", "ropegeo.recorded_margins/2"),
+        ("unit", "beta"),
+        ("precision", "float16"),
+        ("precision", None),
+        ("method", "sampled"),
+        ("positions", 3),
+        ("positions", [0.0, 1, 2, 3, 4, 5]),
+        ("positions", [True, 1, 2, 3, 4, 5]),
+        ("visible", [0, 1, 2, 3, 4]),
+        ("visible", [0, 1, 2, 3, 4, 2**63]),
+        ("targets", "012345"),
+        ("top", ["-inf", 1, 1, 1, 1, "inf or so"]),
+        ("top", ["-inf", 1, 1, 1, 1, math.nan]),
+        ("top", ["-inf", 1, 1, 1, 1, 10**400]),
+        ("top", ["-inf", 1, 1, 1, 1, [1]]),
+        ("margin", [None, "inf", 1.0, 0.0, 1.0, 1.0]),
+        ("tied", [0, 0, 1, 1, 0, 0]),
+        ("status", ["none", "only", "wins", "tie", "fails", "wins"]),
+        ("status", None),
+        ("abs_error", [-1.0, 0, 0, 0, 0, 0]),
+        ("abs_error", [None, 0, 0, 0, 0, 0]),
+        ("sum_error", "inf"),
+        ("sum_error", "x"),
+    ],
+)
+def test_malformed_files(name: str, value: Any) -> None:
+    _, data = written()
+    without = {key: entry for key, entry in data.items() if key != name}
+    for broken in ({**data, name: value}, without):
+        with pytest.raises(FileFormatError, match="recorded margins: ") as caught:
+            RecordedMargins.from_dict(broken)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(FileFormatError, match="expected schema"):
+        RecordedMargins.from_dict([data])

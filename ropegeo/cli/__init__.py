@@ -7,7 +7,9 @@ import os
 import shutil
 import signal
 import sys
+import warnings
 from types import FrameType
+from typing import Any
 
 WIDTH = 100
 STOPPED = 130
@@ -30,7 +32,9 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a character that the terminal lacks is escaped, not an error
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = app(arguments, standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warned
+            status = app(arguments, standalone_mode=False)
         sys.stdout.flush()
     except RopegeoError as error:
         return _fail(str(error))
@@ -60,6 +64,10 @@ def main(arguments: list[str] | None = None) -> int:
     if status == STOPPED:
         return _stopped()
     return status if isinstance(status, int) else 0
+
+
+def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"ropegeo: warning: {message}", file=sys.stderr)  # noqa: T201
 
 
 def _stopped() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +15,9 @@ from ropegeo.cli.request import HeadRequest, head_curve, read_head, read_integer
 from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.files import load_head
 from ropegeo.construct.recipe import LETTER_MODES
-from ropegeo.engine.margin import BOUND, MarginCurve, MarginPoint
-from ropegeo.engine.routes import ROUTES, drawn_lengths, record_curve
+from ropegeo.engine.margin import MarginCurve, MarginPoint
+from ropegeo.engine.route_names import AUTO, BOUND, ROUTES
+from ropegeo.engine.routes import drawn_lengths, record_curve
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact import Enclosure, short
 from ropegeo.heads import LogitProfile
@@ -29,12 +31,6 @@ TINY = 1e-300
 """Below this a double says nothing of an error; the certified digits do."""
 MAX_ROWS = 10**6
 SHOWN_ROWS = 60
-ROUTE_NAMES = {
-    "continued_fraction": "cont. fraction",
-    "closed_form": "closed form",
-    "first_return": "first return",
-    BOUND: "upper bound",
-}
 
 
 def run(
@@ -69,14 +65,15 @@ def run(
             )
         else:
             curve = head_curve(request, asked, lengths.digits, route=which.route, progress=progress)
-    data = {**curve.to_dict(lengths.digits), "package_version": __version__, "recipe": request.built.recipe.to_dict()}
+    about = {"package_version": __version__, "recipe": request.built.recipe.to_dict()}
+    data = {**curve.to_dict(lengths.digits), **about} if written_as == ".json" or output.as_json else {}
     contents: list[tuple[str | None, bytes]] = []
     if written_as == ".csv":
         contents.append((output.output, csv_text(curve, lengths.digits).encode()))
     elif written_as == ".json":
         contents.append((output.output, json_text(data).encode()))
     elif written_as == ".npz":
-        contents.append((output.output, npz_bytes(curve, data)))
+        contents.append((output.output, npz_bytes(curve, about)))
     if drawing is not None:
         contents.append((plot.plot, _picture(request, curve, drawing)))
     written = destinations.write(*contents)
@@ -91,6 +88,8 @@ def run(
         out.print(_records_line(curve, max(asked)))
     if any(point.method == BOUND for point in curve.points):
         out.print("upper bound: certified, by a displacement that nearly returns; the margin lies between 0 and it")
+    if len(_shown(curve)) < len(curve.points) and not written:
+        out.print("all rows: --json, or --output FILE.csv, .json or .npz")
     for path in written:
         out.print(f"wrote {path}")
 
@@ -98,8 +97,8 @@ def run(
 def _check(which: CurveOptions) -> None:
     if which.records and which.every is not None:
         raise InvalidInputError("give --records for the steps or --every for evenly spaced lengths, not both")
-    if which.route not in ROUTES:
-        raise InvalidInputError(f"--route {which.route!r} is unknown; use one of {', '.join(ROUTES)}")
+    if which.route not in (AUTO, *ROUTES):
+        raise InvalidInputError(f"--route {which.route!r} is unknown; use one of {', '.join((AUTO, *ROUTES))}")
 
 
 def _lengths(request: HeadRequest, which: CurveOptions) -> Sequence[int]:
@@ -159,8 +158,12 @@ def _picture(request: HeadRequest, curve: MarginCurve, suffix: str) -> bytes:
     recipe = request.built.recipe
     offset = request.offset or recipe.offset
     first = min(max(2, offset + 1), *curve.lengths, max(curve.lengths))
-    between = drawn_lengths(request.built.profile, first, max(*curve.lengths, first + 1), offset=offset)
-    dense = head_curve(request, sorted({*between, *curve.lengths}), 6)
+    if any(point.method == BOUND for point in curve.points):  # seconds each: only those asked for
+        known = {point.length: point for point in curve.points}
+        dense = replace(curve, points=tuple(known[length] for length in sorted(known)))
+    else:
+        between = drawn_lengths(request.built.profile, first, max(*curve.lengths, first + 1), offset=offset)
+        dense = head_curve(request, sorted({*between, *curve.lengths}), 6)
     bounds = {}
     if recipe.mode not in LETTER_MODES:
         # Beyond 1e150 the bounds leave the range of doubles and are not drawn.
@@ -206,13 +209,18 @@ def curve_table(curve: MarginCurve) -> Group:
             ("abs. error", "right"),
             ("route", "left"),
         ],
-        [*map(_row, curve.points[:SHOWN_ROWS]), *_rest(curve)],
+        [*map(_row, _shown(curve)), *_rest(curve)],
     )
+
+
+def _shown(curve: MarginCurve) -> Sequence[MarginPoint]:
+    """All rows, or the first ones where that spares at least one besides the last."""
+    return curve.points if len(curve.points) <= SHOWN_ROWS + 1 else curve.points[:SHOWN_ROWS]
 
 
 def _rest(curve: MarginCurve) -> list[list[str]]:
     """What stands for the rows that a terminal is spared: how many, and the last one."""
-    if len(curve.points) <= SHOWN_ROWS:
+    if len(curve.points) <= SHOWN_ROWS + 1:
         return []
     return [[f"... {len(curve.points) - SHOWN_ROWS - 1} more", *[""] * 6], _row(curve.points[-1])]
 
@@ -226,7 +234,7 @@ def _row(point: MarginPoint) -> list[str]:
         _cell(point.worst),
         short(point.at),
         _error_cell(point.margin.abs_error),
-        ROUTE_NAMES.get(point.method, point.method),
+        ROUTES.get(point.method, point.method),
     ]
 
 
@@ -235,6 +243,6 @@ def _error_cell(error: float) -> str:
 
 
 def _cell(value: Enclosure) -> str:
-    if value.low == 0 < value.high:
+    if value.is_bound:
         return f"<= {Enclosure.exactly(value.high).digits(6)}"
     return value.digits(6) or f"{float(value):.3g}"

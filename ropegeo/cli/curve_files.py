@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -13,11 +14,14 @@ import numpy as np
 from ropegeo.engine.margin import MarginCurve
 from ropegeo.exact import Enclosure
 
-COLUMNS = ("length", "margin", "best", "worst", "at", "abs_error")
+COLUMNS = ("length", "margin", "best", "worst", "at", "abs_error", "status", "method")
 
 
 def csv_text(curve: MarginCurve, digits: int) -> str:
-    """CSV with the columns `COLUMNS`; margins are written with all certified digits, lengths as exact integers."""
+    """CSV with the columns `COLUMNS`; margins are written with all certified digits, lengths as exact integers.
+
+    A margin of status `bound` is the upper bound itself, and so is its `abs_error`: the margin lies between 0 and it.
+    """
 
     @cache  # a staircase hands out one value for many lengths
     def cell(value: Enclosure | None) -> str:
@@ -29,12 +33,12 @@ def csv_text(curve: MarginCurve, digits: int) -> str:
     writer.writerow(COLUMNS)
     for point in curve.points:
         values = [cell(value) for value in (point.margin, point.best, point.worst)]
-        writer.writerow([point.length, *values, point.at, error(point.margin)])
+        writer.writerow([point.length, *values, point.at, error(point.margin), point.status, point.method])
     return stream.getvalue()
 
 
-def npz_bytes(curve: MarginCurve, data: dict[str, Any]) -> bytes:
-    """An npz archive without pickles: one array per column, and all but the rows as JSON text in `metadata`.
+def npz_bytes(curve: MarginCurve, about: dict[str, Any]) -> bytes:
+    """An npz archive without pickles: one array per column; what the JSON says besides its rows is text in `metadata`.
 
     `length` and `at` are int64, or texts where one does not fit; `margin`, `best` and `worst` are the nearest doubles,
     NaN where there is none; `abs_error`, `best_abs_error` and `worst_abs_error` bound theirs; `status` and `method` are
@@ -58,9 +62,15 @@ def npz_bytes(curve: MarginCurve, data: dict[str, Any]) -> bytes:
         worst_abs_error=columns["worst"][:, 1],
         status=np.array([point.status for point in points]),
         method=np.array([point.method for point in points]),
-        metadata=np.array(json.dumps({name: value for name, value in data.items() if name != "rows"})),
+        metadata=np.array(json.dumps({**_without_rows(curve), **about})),
     )
     return stream.getvalue()
+
+
+def _without_rows(curve: MarginCurve) -> dict[str, Any]:
+    described = replace(curve, points=()).to_dict()
+    del described["rows"]
+    return described
 
 
 def _integers(values: list[int]) -> Any:

@@ -10,6 +10,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from ropegeo.engine.route_names import ROUTES
+
 HEAD = "Head"
 ROPE = "Rotation"
 OUTPUT = "Output"
@@ -121,8 +123,7 @@ class CurveOptions:
     route: Annotated[
         str,
         typer.Option(
-            help="How margins are found: auto, continued_fraction, closed_form, first_return, lattice, pruned, "
-            "streamed, return_bound or definition; the table's last column says which was taken."
+            help=f"How margins are found: auto, {', '.join(ROUTES)}; the table's last column says which was taken."
         ),
     ] = "auto"
 

@@ -16,6 +16,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from ropegeo.engine.announce import listeners
 from ropegeo.errors import InvalidInputError
 from ropegeo.files import check_destination, write_atomically
 
@@ -38,16 +39,35 @@ def busy(what: str) -> Status:
 
 @contextmanager
 def working(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """As `busy`, with a bar: yields what to call with how much of `total` is done. Then says what compiling took."""
+    """As `busy`, with a bar: yields what to call with how much of `total` is done. Says when kernels are compiled."""
     err = Console(stderr=True)
+    if not err.is_terminal:
+        yield lambda _done: None
+        return
     before = _compile_seconds()
     columns = ("{task.description}", BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+    with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task(what, total=None)
-        yield lambda done: bar.update(task, total=total, completed=min(done, total))
+        with _announced(lambda: bar.update(task, description="compiling kernels, once")):
+            yield lambda done: bar.update(task, description=what, total=total, completed=min(done, total))
     seconds = _compile_seconds() - before
-    if err.is_terminal and seconds >= NOTICED_SECONDS:
-        err.print(f"compiled the kernels in {seconds:.1f} s, once: later runs load them from a cache", soft_wrap=True)
+    if seconds >= NOTICED_SECONDS:
+        kept = "once: later runs load them from a cache" if _is_cached() else "and will in every run: see the warning"
+        err.print(f"compiled the kernels in {seconds:.1f} s, {kept}", soft_wrap=True)
+
+
+@contextmanager
+def _announced(tell: Callable[[], None]) -> Iterator[None]:
+    """Have something called when kernels begin to be compiled, should they be loaded at all."""
+    listeners.append(tell)
+    try:
+        yield
+    finally:
+        listeners.remove(tell)
+
+
+def _is_cached() -> bool:
+    return bool(sys.modules["ropegeo.engine.compiled"].is_cached())
 
 
 def _compile_seconds() -> float:

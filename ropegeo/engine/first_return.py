@@ -215,7 +215,6 @@ class TurnOrder:
         centre: Fraction = Fraction(0),
         grid: int = 1,
         blur: int = 0,
-        bits: int = 0,
     ) -> None:
         """Order the turns of the distances below `length`, with bits enough that no two change places.
 
@@ -225,7 +224,6 @@ class TurnOrder:
             centre: c.
             grid: points asked for are multiples of 1/grid of a turn, or as fine as the grid makes them.
             blur: error of the points, in units of the scale, at most `grid`.
-            bits: least number of bits.
         """
         step = angle / centre.denominator
         steps = centre.denominator * (length - 1) + abs(centre.numerator)
@@ -234,7 +232,7 @@ class TurnOrder:
             self.modulus, self.slack = turn.denominator, 2 * blur
             self._set(turn.numerator, centre, length)
         else:
-            bits = max(bits, 2 * length.bit_length() + steps.bit_length() + GUARD_BITS)
+            bits = 2 * length.bit_length() + steps.bit_length() + GUARD_BITS
             self.slack = grid * (steps + 2)
             while True:
                 self.modulus = 1 << bits
@@ -266,11 +264,6 @@ class TurnOrder:
         value, rest = divmod(side * (self.grid * self._start - point) + self.slack, self.grid)
         low, steps = descent.lowest((value + descent.slope * first) % self.modulus, end - first)
         return self.grid * low + rest, first + steps
-
-    def two(self, point: int, side: int, length: int) -> list[tuple[int, int]]:
-        """The nearest and the second nearest distance from one side, where there are two."""
-        first = self.lowest(point, side, 0, length)
-        return [first, *self.second(point, side, length, first[1])]
 
     def second(self, point: int, side: int, length: int, nearest: int) -> list[tuple[int, int]]:
         """The nearest from one side among the others, if there are any."""
@@ -308,56 +301,3 @@ class TurnOrder:
         """What a separation may be at most, from a sorted list of them."""
         other = next((far for far, d in found if d != found[0][1]), None)
         return None if other is None else other + 4 * self.slack
-
-
-@dataclass(frozen=True)
-class NearestTurns:
-    """The distances whose turns lie nearest to a point, the nearest first; two of each where there are two.
-
-    Attributes:
-        above: going forward from the point; a turn that is the point itself is first on both sides.
-        below: going backward.
-    """
-
-    above: tuple[int, ...]
-    below: tuple[int, ...]
-
-
-def nearest_turns(
-    angle: ClosedForm, length: int, point: Fraction | int, *, centre: Fraction = Fraction(0)
-) -> NearestTurns:
-    """Which distances d < length have turns (d - centre) * angle/(2 pi) nearest to a point of the circle.
-
-    Args:
-        angle: radians per position.
-        length: number of distances, at least 1; any size.
-        point: in turns.
-        centre: distance from which turns are counted.
-
-    Returns:
-        Two distances from either side; of equal turns the smallest distance comes first.
-
-    Raises:
-        InvalidInputError: a length below 1.
-
-    Accuracy: exact; where a turn is so near to the point that its side is open, bits are doubled.
-
-    Source: ours; proof in the module.
-
-    Example:
-        >>> from ropegeo.exact import read_angle
-        >>> nearest_turns(read_angle("1"), 1000, Fraction(1, 2))  # 355 = 113 pi + 3e-5
-        NearestTurns(above=(355, 22), below=(688, 311))
-    """
-    if length < 1:
-        raise InvalidInputError(f"nearest_turns: length {length} must be at least 1")
-    exact = Fraction(point)
-    on_point = centre if exact.denominator == 1 else None  # the one distance whose turn is rational
-    bits = 0
-    while True:
-        order = TurnOrder(angle, length, centre=centre, grid=exact.denominator, bits=bits)
-        at = exact.numerator * order.modulus
-        above, below = (order.two(at, side, length) for side in (1, -1))
-        if not any(far <= 2 * order.slack and d != on_point for far, d in (*above, *below) if order.slack):
-            return NearestTurns(above=tuple(d for _, d in above), below=tuple(d for _, d in below))
-        bits = 2 * order.modulus.bit_length()

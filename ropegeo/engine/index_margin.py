@@ -18,9 +18,10 @@ from fractions import Fraction
 from functools import cache
 from typing import TypeAlias
 
-from ropegeo.engine.margin import BOUND, MarginCurve, MarginPoint, check_lengths, check_target
-from ropegeo.engine.searches import STREAMED_AT_ONCE, Progress
+from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_target
+from ropegeo.engine.route_names import AUTO, BOUND
 from ropegeo.engine.staircase import Staircase, staircase
+from ropegeo.engine.work import STREAMED_AT_ONCE, Progress
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import Enclosure, short
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
@@ -63,17 +64,19 @@ def index_curve(
         >>> index_curve(profile, [1001]).points[0].margin.digits()
         '1.8173640789234051e-9'
     """
-    ns = check_lengths("index_curve", lengths)
-    offset = check_target("index_curve", profile.origin, ns)
+    ns = check_lengths("margin_curve", lengths)
+    offset = check_target("margin_curve", profile.origin, ns)
     max_offset = profile.max_offset
     if max_offset is not None and max_offset < offset:
         raise InvalidInputError(
-            f"index_curve: offset {short(offset)} is outside the class of offsets 0..{short(max_offset)}"
+            f"margin_curve: offset {short(offset)} is outside the class of offsets 0..{short(max_offset)}"
         )
-    if route == BOUND:
+    if route == BOUND and profile.active_planes:
         return _points(_bounds(profile, digits, None), profile, ns)
     try:
-        steps = staircase(profile, max(ns) - 1, route=route, threads=threads, progress=progress)
+        steps = staircase(
+            profile, max(ns) - 1, route=AUTO if route == BOUND else route, threads=threads, progress=progress
+        )
     except UnsupportedError:
         if route != "auto":
             raise

@@ -1,4 +1,4 @@
-"""The compiled search of `ball.py`: integer points of a ball, depth first."""
+"""The compiled search of `return_lattice.py`: integer points of a ball, depth first."""
 
 from __future__ import annotations
 

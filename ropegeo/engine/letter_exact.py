@@ -39,6 +39,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from ropegeo.engine.exact_turns import Turn
 from ropegeo.engine.first_return import TurnOrder
 from ropegeo.exact import ClosedForm, Enclosure, balls, nearest_integer
 from ropegeo.exact.enclosure import least
@@ -46,30 +47,6 @@ from ropegeo.heads import LetterProfile
 
 MAX_LETTERS = 10_000
 """The first-return route asks four questions a letter; beyond this many letters it would take seconds a length."""
-
-
-class Turn:
-    """One plane's alpha: rational or not, with balls that are computed once."""
-
-    def __init__(self, angle: ClosedForm) -> None:
-        """Of an angle in radians per position."""
-        self.angle = angle
-        self.rational = angle.rational_turn()
-        self._balls: dict[int, balls.Ball] = {}
-
-    def ball(self, multiple: Fraction, rest: Fraction, bits: int) -> balls.Ball:
-        """multiple * alpha + rest, at the working precision `bits`, modulo 2."""
-        if self.rational is not None:
-            return balls.ball((multiple * self.rational + rest) % 2)
-        if bits not in self._balls:
-            self._balls[bits] = (self.angle / (2 * ClosedForm.pi())).ball(bits)
-        return balls.ball(multiple) * self._balls[bits] + balls.ball(rest)
-
-    def is_whole(self, multiple: Fraction, rest: Fraction) -> bool:
-        """Whether multiple * alpha + rest is an integer, decided exactly."""
-        if self.rational is not None:
-            return (multiple * self.rational + rest).denominator == 1
-        return multiple == 0 and rest.denominator == 1
 
 
 @dataclass(frozen=True, kw_only=True)

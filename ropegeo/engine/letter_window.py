@@ -17,8 +17,9 @@ import numpy as np
 
 from ropegeo._arrays import FloatArray, IntArray
 from ropegeo.engine.margin import MarginPoint
-from ropegeo.engine.searches import DEFINED_AT_ONCE, Progress, check_phases, check_streamed
-from ropegeo.exact import Enclosure
+from ropegeo.engine.work import DEFINED_AT_ONCE, MAX_STREAMED, Progress, check_phases
+from ropegeo.errors import UnsupportedError
+from ropegeo.exact import Enclosure, short
 from ropegeo.heads import LOGIT_ERROR, LetterProfile
 
 if TYPE_CHECKING:
@@ -137,7 +138,12 @@ def window_points(
     if route == "definition":
         check_phases(planes * profile.letters, lengths[-1])
     else:
-        check_streamed(2 * planes * profile.letters, lengths[-1])
+        largest = MAX_STREAMED // (2 * planes * profile.letters)
+        if lengths[-1] > largest:
+            raise UnsupportedError(
+                f"{planes} planes and {profile.letters} letters are streamed up to distance {largest}, here "
+                f"{short(lengths[-1])}: use one plane, which reaches any length, or a shorter length"
+            )
     error = margin_error(planes, route)
     window = _Window(profile)
     uncentred = LetterProfile(spectrum=profile.spectrum, weights=profile.weights, letters=profile.letters)

@@ -8,7 +8,7 @@ and smallest value over a named class of inputs of that length.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any
@@ -17,14 +17,15 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ropegeo._arrays import BoolArray, FloatArray
+from ropegeo.engine.route_names import BOUND
 from ropegeo.errors import FileFormatError, InvalidInputError
 from ropegeo.exact import Enclosure, read_safe_integer, safe_integer, short
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
+from ropegeo.heads import LogitProfile
 
 SCHEMA = "ropegeo.margin_curve/1"
 MAX_LENGTH = 10**1000
-BOUND = "return_bound"
-"""The route whose margins are certified upper bounds: the enclosure reaches from 0 to the bound."""
+MAX_DIGITS = 1000
 
 
 def status_of(margin: Enclosure) -> str:
@@ -57,15 +58,23 @@ class MarginPoint:
         """As `status_of`; `bound` where only an upper bound is known."""
         return "bound" if self.method == BOUND else status_of(self.margin)
 
-    def to_dict(self, digits: int = DOUBLE_DIGITS) -> dict[str, Any]:
-        """JSON-ready form; integers above 2**53 are texts, so that no reader rounds them."""
+    def to_dict(
+        self, digits: int = DOUBLE_DIGITS, written: Callable[[Enclosure, str], dict[str, Any]] | None = None
+    ) -> dict[str, Any]:
+        """JSON-ready form; integers above 2**53 are texts, so that no reader rounds them.
+
+        Args:
+            digits: significant digits to write where they are proved.
+            written: another way to `Enclosure.to_dict`, of a value and its name.
+        """
+        write = written or (lambda value, name: value.to_dict(name, digits))
         row: dict[str, Any] = {"length": safe_integer(self.length)}
-        row |= self.margin.to_dict("margin", digits)
+        row |= write(self.margin, "margin")
         row["abs_error"] = row.pop("margin_abs_error")
         row |= {"best": None, "best_digits": None, "best_abs_error": None}
         if self.best is not None:
-            row |= self.best.to_dict("best", digits)
-        row |= self.worst.to_dict("worst", digits)
+            row |= write(self.best, "best")
+        row |= write(self.worst, "worst")
         return row | {"at": safe_integer(self.at), "status": self.status, "method": self.method}
 
     @classmethod
@@ -122,13 +131,21 @@ class MarginCurve:
 
     def to_dict(self, digits: int = DOUBLE_DIGITS) -> dict[str, Any]:
         """JSON-ready form."""
+        known: dict[tuple[int, str], dict[str, Any]] = {}
+
+        def written(value: Enclosure, name: str) -> dict[str, Any]:
+            """A staircase hands out one value for many lengths: its digits are worked out once."""
+            if (id(value), name) not in known:
+                known[id(value), name] = value.to_dict(name, digits)
+            return known[id(value), name]
+
         return {
             "schema": SCHEMA,
             "unit": "beta",
             "beta": self.beta,
             "margin_of": self.margin_of,
             "inputs": self.inputs,
-            "rows": [point.to_dict(digits) for point in self.points],
+            "rows": [point.to_dict(digits, written) for point in self.points],
         }
 
     @classmethod
@@ -179,6 +196,35 @@ def per_input(logits: Float[FloatArray, " n"], is_answer: Bool[BoolArray, " n"])
     return float(logits[is_answer].max() - logits[~is_answer].max())
 
 
+def check_digits(call: str, digits: int) -> int:
+    """The number of digits to prove.
+
+    Raises:
+        InvalidInputError: not an integer from 1 to `MAX_DIGITS`.
+    """
+    try:
+        count = index(digits)
+    except TypeError as error:
+        raise InvalidInputError(f"{call}: digits {digits!r} must be an integer") from error
+    if not 1 <= count <= MAX_DIGITS:
+        raise InvalidInputError(f"{call}: digits {count} must lie between 1 and {MAX_DIGITS}")
+    return count
+
+
+def check_profile(call: str, profile: object) -> LogitProfile:
+    """The profile, if it is one of a query content and a key content.
+
+    Raises:
+        InvalidInputError: something else.
+    """
+    if not isinstance(profile, LogitProfile):
+        raise InvalidInputError(
+            f"{call}: needs a LogitProfile, not a {type(profile).__name__}; use .profile of a head, or .profile(shift) "
+            "of a LetterProfile"
+        )
+    return profile
+
+
 def check_lengths(call: str, lengths: Sequence[int]) -> tuple[int, ...]:
     """Lengths as a tuple of ints.
 
@@ -205,8 +251,12 @@ def check_target(call: str, target: int, lengths: Sequence[int]) -> int:
     """The distance of the answer, if it is inside every length.
 
     Raises:
-        InvalidInputError: negative, or not below a length.
+        InvalidInputError: no integer, negative, or not below a length.
     """
+    try:
+        target = index(target)
+    except TypeError as error:
+        raise InvalidInputError(f"{call}: target distance {target!r} must be an integer") from error
     if target < 0:
         raise InvalidInputError(f"{call}: target distance {short(target)} must not be negative")
     for length in lengths:

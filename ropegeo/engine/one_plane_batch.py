@@ -67,7 +67,10 @@ def one_plane_margins(
         >>> one_plane_margins([1.0, 1.0], [1000, 10**30])
         array([1.81736408e-09, 7.11865635e-60])
     """
-    thetas = np.asarray(angles, dtype=np.float64)
+    try:
+        thetas = np.asarray(angles, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(f"one_plane_margins: angles must be a row of numbers ({error})") from error
     if thetas.ndim != 1 or not (np.isfinite(thetas).all() and (thetas > 0).all()):
         raise InvalidInputError("one_plane_margins: angles must be a row of positive, finite numbers")
     digits, sizes = _reach_digits(reaches)

@@ -8,13 +8,12 @@ With one active plane, coefficient c = |c| exp(2 pi i phi) and alpha = theta/(2 
 attained where x_d is nearest to 0, (d - origin) alpha nearest to -phi: `TurnOrder.nearest` lists two such distances at
 least, of which one is not D.
 
-The gap is exactly 0 iff x_d - x_D = (d - D) alpha or x_d + x_D = (d + D - 2 origin) alpha + 2 phi is an integer. The
-parts of c are doubles, so phi is a multiple of 1/8 (one part is 0, or both have one size) or irrational: if it is
-rational, exp(4 pi i phi) = c/conj(c) is a root of unity and a Gaussian rational, and those are 1, i, -1 and -i only. So
-fractions decide if phi or alpha is rational. If neither is, the difference is no integer, and for an algebraic theta
-the sum is none: with d + D = 2 origin it is 2 phi, else exp(i (d + D - 2 origin) theta) would be algebraic, against
-Lindemann. For an irrational angle with pi in it and such a phi nothing is proved: the bits are doubled up to
-`MOST_BITS`, and an enclosure that still holds 0 does not tell the sign. No such angle is known.
+The gap is exactly 0 iff x_d - x_D = (d - D) alpha or x_d + x_D = (d + D - 2 origin) alpha + 2 phi is an integer.
+Fractions decide if phi or alpha is rational (`exact_turns.py`: phi is a multiple of 1/8 or irrational, and with it 2
+phi). If neither is, the difference is no integer, and for an algebraic theta the sum is none: with d + D = 2 origin it
+is 2 phi, else exp(i (d + D - 2 origin) theta) would be algebraic, against Lindemann. For an irrational angle with pi in
+it and such a phi nothing is proved: the bits are doubled up to `MOST_BITS`, and an enclosure that still holds 0 does
+not tell the sign. No such angle is known.
 """
 
 from __future__ import annotations
@@ -23,8 +22,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 
+from ropegeo.engine.exact_turns import Phase, Turn
 from ropegeo.engine.first_return import TurnOrder
-from ropegeo.engine.letter_exact import Turn, sharpened
+from ropegeo.engine.letter_exact import sharpened
 from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_target
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact import Enclosure, balls, short
@@ -33,32 +33,6 @@ from ropegeo.heads import LogitProfile
 
 MOST_BITS = 1 << 16
 _GRID = 1 << 64
-
-
-class Phase:
-    """phi of a coefficient that is not 0: an eighth of a turn times an integer, or irrational."""
-
-    def __init__(self, coefficient: complex) -> None:
-        """Of a pair of doubles."""
-        self._real, self._imag = Fraction(coefficient.real), Fraction(coefficient.imag)
-        self.rational: Fraction | None = None
-        if self._real == 0 or self._imag == 0 or abs(self._real) == abs(self._imag):
-            eighths = {(1, 0): 0, (1, 1): 1, (0, 1): 2, (-1, 1): 3, (-1, 0): 4, (-1, -1): 5, (0, -1): 6, (1, -1): 7}
-            self.rational = Fraction(eighths[_sign(self._real), _sign(self._imag)], 8)
-
-    def ball(self) -> balls.Ball:
-        """phi in turns at the working precision."""
-        if self.rational is not None:
-            return balls.ball(self.rational)
-        return balls.Ball.atan2(balls.ball(self._imag), balls.ball(self._real)) / (2 * balls.pi())
-
-    def point(self, scale: int) -> int:
-        """phi * scale, off by less than 1."""
-        if self.rational is not None:
-            return round(self.rational * scale)
-        with balls.precision(scale.bit_length() + 64):  # |phi| <= 1/2, so the ball is smaller than 2^-32 on the scale
-            low, high = balls.rational_ends(self.ball())
-        return round((low + high) / 2 * scale)
 
 
 def one_plane_phase_curve(
@@ -92,11 +66,11 @@ def one_plane_phase_curve(
         >>> [(point.margin.digits(6), point.at) for point in curve.points]
         [('0.397358', -1), ('-0.00264183', 28185989226416842972461706977)]
     """
-    ns = check_lengths("one_plane_phase_curve", lengths)
-    check_target("one_plane_phase_curve", target, ns)
+    ns = check_lengths("margin_curve", lengths)
+    check_target("margin_curve", target, ns)
     if len(profile.active_planes) != 1:
         raise InvalidInputError(
-            f"one_plane_phase_curve: needs one active plane; {len(profile.active_planes)} coefficients are not 0"
+            f"margin_curve: needs one active plane; {len(profile.active_planes)} coefficients are not 0"
         )
     (plane,) = profile.active_planes
     turn = Turn(profile.spectrum.angles[plane])
@@ -141,10 +115,6 @@ def _gap(turn: Turn, phase: Phase, origin: int, target: int, d: int, bits: int) 
     if whole or (phase.rational is not None and turn.is_whole(steps, 2 * phase.rational)):
         return Enclosure.exactly(0)
     with balls.precision(bits):
-        total = turn.ball(steps, Fraction(0), bits) + 2 * phase.ball()
+        total = turn.ball(steps, Fraction(0), bits) + 2 * phase.ball(bits)
         difference = turn.ball(Fraction(d - target), Fraction(0), bits)
         return Enclosure.of_ball(2 * total.sin_pi() * difference.sin_pi())
-
-
-def _sign(value: Fraction) -> int:
-    return (value > 0) - (value < 0)

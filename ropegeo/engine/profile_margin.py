@@ -12,22 +12,23 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from ropegeo._arrays import FloatArray, IntArray
-from ropegeo.engine.candidates import CAPACITY, TooManyTiesError
 from ropegeo.engine.certify import ExactDeficit
-from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_target, status_of
+from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_profile, check_target
 from ropegeo.engine.phase_margin import one_plane_phase_curve
-from ropegeo.engine.searches import Progress, Work, check_streamed, search
-from ropegeo.engine.staircase import LAST_DIGITS, common_period, exact_records, is_below, lowered
-from ropegeo.errors import UnsupportedError
+from ropegeo.engine.searches import search
+from ropegeo.engine.staircase import LAST_DIGITS, common_period, exact_records, lowered
+from ropegeo.engine.work import Progress, Work
+from ropegeo.errors import InvalidInputError
 from ropegeo.exact import Enclosure, short
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
 from ropegeo.heads import LogitProfile
+from ropegeo.heads.profile import displaced
+from ropegeo.spectrum.phases import MAX_DISPLACEMENT
 
 
 def profile_curve(
@@ -62,19 +63,15 @@ def profile_curve(
     """
     if len(profile.active_planes) == 1 and route in ("auto", "first_return"):
         return one_plane_phase_curve(profile, lengths, target, digits)
-    ns = check_lengths("profile_curve", lengths)
-    check_target("profile_curve", target, ns)
+    ns = check_lengths("margin_curve", lengths)
+    check_target("margin_curve", target, ns)
     name = "closed_form"
     if profile.weight == 0:
         steps = [1 if target == 0 else 0]  # all logits are the constant: the first rival ties
         margins = {steps[0]: Enclosure.exactly(0)}
     else:
-        aim, last = target - profile.origin, max(ns) - 1 - profile.origin
-        period = common_period(profile)
-        if period is not None:  # d scores as d mod period, and the target's own place as the target's plus a period
-            last = min(last, 2 * period - 1 - profile.origin)
-        ranges = tuple((low, high) for low, high in ((-profile.origin, aim - 1), (aim + 1, last)) if low <= high)
         ends = tuple(n - 1 - profile.origin for n in sorted(set(ns)))
+        ranges = others(profile, max(ns), target)
         work = Work(profile=profile, ranges=ranges, ends=ends, threads=threads, progress=progress)
         name, (candidates, slack) = search(work, route)
         deficit = ExactDeficit(profile)
@@ -118,110 +115,18 @@ def _equal(profile: LogitProfile, t: int, u: int) -> bool:
     return all(turn is not None and ((t - u) * turn).denominator == 1 for turn in turns)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TopTwo:
-    """The two largest logits of a profile over the distances 0..n-1.
+def others(profile: LogitProfile, length: int, without: int | None) -> tuple[tuple[int, int], ...]:
+    """Ranges of displacements that hold every logit of the distances below a length but one.
 
-    Attributes:
-        length: n.
-        at: distance of the largest.
-        second_at: distance of the second largest.
-        top: the largest logit, to `abs_error`.
-        second: the second largest logit, to `abs_error`.
-        abs_error: bound on the error of both, in logit units.
-        margin: their difference, in units of the weight, proved.
-        tied: all distances whose logit is the largest, `at` among them: several if and only if the margin is exactly 0.
+    With a common period, d scores as d mod period, and the one's own place as the place a period after it: two periods
+    hold all there is.
     """
-
-    length: int
-    at: int
-    second_at: int
-    top: float
-    second: float
-    abs_error: float
-    margin: Enclosure
-    tied: tuple[int, ...]
-
-    @property
-    def status(self) -> str:
-        """`wins` or `tie` (exactly 0); `undecided` where two logits agree in `LAST_DIGITS` digits."""
-        return status_of(self.margin)
-
-
-def top_two(
-    profile: LogitProfile,
-    length: int,
-    *,
-    digits: int = DOUBLE_DIGITS,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> TopTwo:
-    """The largest and second largest logit over the distances 0..n-1, by one pass over all of them.
-
-    Args:
-        profile: any coefficients.
-        length: n >= 2.
-        digits: significant digits of the margin to prove.
-        threads: all usable cores if not given.
-        progress: called now and then with the number of distances done.
-
-    Raises:
-        InvalidInputError: a length below 2.
-        UnsupportedError: a length beyond what is streamed, or so many equal logits that they cannot be listed.
-
-    Example:
-        >>> from ropegeo.spectrum import RopeSpectrum
-        >>> profile = LogitProfile(spectrum=RopeSpectrum.from_angle("1/5 turn"), coefficients=np.ones(1), origin=3)
-        >>> found = top_two(profile, 9)
-        >>> found.at, found.second_at, found.status, found.tied
-        (3, 8, 'tie', (3, 8))
-    """
-    (n,) = check_lengths("top_two", [length])
-    check_streamed(max(1, len(profile.active_planes)), n)
-    if profile.weight == 0:
-        if n > CAPACITY:
-            raise UnsupportedError(f"top_two: all {short(n)} logits are equal, and up to {CAPACITY} are listed")
-        everything = tuple(range(n))
-        return _top_two(profile, n, everything[:2], Enclosure.exactly(0), everything)
-    from ropegeo.engine.sweep import Sweep
-
-    try:
-        (found,) = Sweep((profile,), threads=threads).top_two(
-            -profile.origin, n - 1 - profile.origin, progress=progress
-        )
-    except TooManyTiesError as error:
-        raise UnsupportedError("top_two: thousands of logits equal the largest, too many to list") from error
-    deficit = ExactDeficit(profile)
-    order: list[tuple[int, Enclosure]] = []
-    for t in found.at.tolist():  # insertion by exact comparison: a handful of candidates
-        value = deficit.at(t, digits)
-        place = next((i for i, other in enumerate(order) if is_below(deficit, (t, value), other)), len(order))
-        order.insert(place, (t, value))
-    places = [t + profile.origin for t, _ in order]
-    tied = [places[0]] + [d for d in places[1:] if margin_between(profile, deficit, places[0], d, digits).sign == 0]
-    return _top_two(
-        profile,
-        n,
-        (places[0], tied[1] if len(tied) > 1 else places[1]),
-        margin_between(profile, deficit, places[0], places[1], digits) if len(tied) == 1 else Enclosure.exactly(0),
-        tuple(sorted(tied)),
-    )
-
-
-def _top_two(
-    profile: LogitProfile, length: int, at: tuple[int, ...], margin: Enclosure, tied: tuple[int, ...]
-) -> TopTwo:
-    top, second = profile.logit(np.array(at)).tolist()
-    return TopTwo(
-        length=length,
-        at=at[0],
-        second_at=at[1],
-        top=top,
-        second=second,
-        abs_error=profile.abs_error,
-        margin=margin,
-        tied=tied,
-    )
+    period = common_period(profile)
+    last = length - 1 if period is None else min(length - 1, 2 * period - 1)
+    ranges = [(0, last)]
+    if without is not None and without <= last:
+        ranges = [(0, without - 1), (without + 1, last)]
+    return tuple((low - profile.origin, high - profile.origin) for low, high in ranges if low <= high)
 
 
 def plane_contributions(
@@ -239,6 +144,9 @@ def plane_contributions(
 
     Source: docs/MATHEMATICS.md, section 1.
     """
-    phases = profile.spectrum.phases(np.asarray(np.asarray(distances) - profile.origin))
+    check_profile("plane_contributions", profile)
+    if abs(profile.origin) >= MAX_DISPLACEMENT:
+        raise InvalidInputError("plane_contributions: the profile's origin is beyond 2**62")
+    phases = profile.spectrum.phases(displaced(distances, profile.origin))
     c = profile.coefficients
     return np.asarray(c.real * np.cos(phases) - c.imag * np.sin(phases))

@@ -32,9 +32,10 @@ b = (planes + 16) u for the sine, the products and the sum. Blocks have delta <=
 phi_k, centre and two sums 4.5u, 3u/4 for each halving (a stored step u/4, the sum u/2), half width and difference 1u;
 and b = (planes + 128) u: Horner's rule loses below 40u as p(y)/z**2 >= 0.2, and replacing a share costs 2u of a sum.
 
-The candidates. Let R be the least computed deficit before t, or the budget. A displacement with D(t) below the true
-least has D(t) < D' <= R + E(D'), so sqrt(D') <= (1 + b) (sqrt(R) + 3a/2) and E(D') <= 1.02 (a sqrt(R) + b R) + 7.5 c.
-So D(t) is computed as less than R + 2 E(D') <= R + s(R) with
+The candidates. Let R be the least computed deficit before t and D' the true deficit at R's own displacement, or both
+the budget. A displacement with D(t) below all deficits before has D(t) < D' <= R + E(D'), so sqrt(D') <= (1 + b)
+(sqrt(R) + 3a/2) and E(D') <= 1.02 (a sqrt(R) + b R) + 7.5 c. So D(t) is computed as less than R + 2 E(D') <= R + s(R)
+with
 
     s(R) = 2.1 a sqrt(R) + 2.1 b R + 16 c:
 
@@ -63,6 +64,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ropegeo._arrays import FloatArray, IntArray
+from ropegeo.engine.deficits import check_scale
+from ropegeo.engine.pruned_kernels import slackened
 from ropegeo.engine.pruned_plan import Plan, plan_of
 from ropegeo.engine.threads import in_order, thread_count
 from ropegeo.errors import InvalidInputError
@@ -88,7 +91,10 @@ class PrunedRecords:
         complete_to: last displacement searched; below `high` if the search gave up, `low - 1` if at once.
         displacements: candidates, increasing: every record minimum of the deficit below the budget, and what rounding
             could not tell from one.
-        deficits: computed deficit of each candidate, in logit units.
+        deficits: computed deficit of each candidate, in logit units, with the absolute error E of the module. Positive:
+            whether one is exactly 0 is not decided here.
+        lowest: a proved upper bound on the smallest deficit found, in logit units, to serve as the next budget; the
+            budget if none was found.
         blocks: blocks visited.
         shares: shares of planes computed in them, the measure of work.
     """
@@ -98,6 +104,7 @@ class PrunedRecords:
     complete_to: int
     displacements: Int[IntArray, " found"]
     deficits: Float[FloatArray, " found"]
+    lowest: float
     blocks: int
     shares: int
 
@@ -195,6 +202,7 @@ def pruned_records(
 
     Raises:
         InvalidInputError: a range beyond 2**62 or empty, a negative or undefined budget, a profile without weight.
+        UnsupportedError: a budget below `LEAST_BUDGET` times the weight.
 
     Accuracy: no record is missed; candidates that are none differ from a record by the rounding of the module's proof,
     about 1e-14 sqrt(weight * deficit).
@@ -210,7 +218,7 @@ def pruned_records(
         raise InvalidInputError("pruned_records: max_blocks and max_candidates must be at least 1")
     plan = plan_of(profile)
     halt = threading.Event()
-    record = budget
+    record = float(budget)
     blocks, shares, done = 0, 0, low
     length, tested, remembered = _FIRST_CHUNK, plan.top, np.zeros((2, plan.top + 1))
     displacements: list[int] = []
@@ -227,7 +235,7 @@ def pruned_records(
         work = partial(_search_chunk, plan, halt, max_candidates)
         for chunk in in_order(work, chunks(), threads=thread_count(threads)):
             for t, deficit in zip(chunk.displacements, chunk.deficits, strict=True):
-                if deficit < _slackened(record, plan.leaf_slack):
+                if deficit < float(slackened(record, plan.leaf_slack)):
                     displacements.append(t)
                     deficits.append(deficit)
                     record = min(record, deficit)
@@ -249,7 +257,8 @@ def pruned_records(
         high=high,
         complete_to=done - 1,
         displacements=np.array(displacements, dtype=np.int64),
-        deficits=np.array(deficits, dtype=np.float64),
+        deficits=np.maximum(np.array(deficits, dtype=np.float64), math.ulp(0.0)),
+        lowest=min(float(budget), float(slackened(record, plan.leaf_slack))),
         blocks=blocks,
         shares=shares,
     )
@@ -262,11 +271,7 @@ def _check(call: str, profile: LogitProfile, low: int, high: int, budget: float)
         raise InvalidInputError(f"{call}: the budget {budget} must be a deficit, at least 0")
     if not profile.active_planes:
         raise InvalidInputError(f"{call}: all coefficients are zero, so every deficit is 0")
-
-
-def _slackened(record: float, slack: FloatArray) -> float:
-    root, linear, constant = slack.tolist()
-    return float(record + (root * math.sqrt(record) + linear * record + constant))
+    check_scale(call, profile, budget)
 
 
 def _next_length(chunk: _Found) -> int:
@@ -310,6 +315,7 @@ def pruned_estimate(
 
     Raises:
         InvalidInputError: as `pruned_records`; no sample.
+        UnsupportedError: as `pruned_records`.
 
     Accuracy: an estimate; near returns that no window meets are not counted.
     """

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ropegeo._arrays import FloatArray, IntArray, UintArray
+from ropegeo.engine.deficits import UNIT
 from ropegeo.engine.pruned_kernels import LANES, search
 from ropegeo.heads import LogitProfile
 
 _TOP_LEVEL = 44
-_UNIT = 2.0**-53
 _TURN = 1 << 128
 
 
@@ -99,8 +99,8 @@ def plan_of(profile: LogitProfile) -> Plan:
         steps=steps,
         halves=halves,
         groups=groups,
-        block_slack=_slack(weight, (6 + top) * _UNIT, (len(order) + 128) * _UNIT, 5.0, 48.0),
-        leaf_slack=_slack(weight, 4 * _UNIT, (len(order) + 16) * _UNIT, 2.1, 16.0),
+        block_slack=_slack(weight, (6 + top) * UNIT, (len(order) + 128) * UNIT, 5.0, 48.0),
+        leaf_slack=_slack(weight, 4 * UNIT, (len(order) + 16) * UNIT, 2.1, 16.0),
     )
 
 

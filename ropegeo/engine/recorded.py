@@ -17,8 +17,12 @@ The largest, the second largest and log-sum-exp move by no more than the logits 
 `RecordedMargins`.
 
 Ties. Equal computed logits prove nothing, and equal keys need not give them: float32 kernels of OpenBLAS sum the same
-numbers in different orders, depending on where in the block they stand. So a tie is read off what was given, coordinate
-by coordinate: the query is 0 there, or the keys are equal and do not turn between them.
+numbers in different orders, depending on where in the block they stand. So whether two keys score exactly alike is read
+off what was given, coordinate by coordinate: the query is 0 there, or the keys are equal and do not turn between them.
+That the two keys chosen by computed logits do so makes the margin 0 only if no other key scores more. A key that scores
+more than the rival has a computed logit above the rival's less 2 `abs_error`. So where the two score alike, the visible
+keys are walked once more, and each one whose computed logit reaches that has to score exactly like the two as well;
+any number of them may. Where one cannot be shown to, the query is not tied: its margin stays as computed.
 """
 
 from __future__ import annotations
@@ -37,16 +41,20 @@ from ropegeo.engine.recorded_input import (
     check_overflow,
     increasing_positions,
     integers,
+    json_numbers,
     logit_scale,
     mask_of_keys,
     precision_type,
+    read_booleans,
+    read_integers,
+    read_numbers,
     target_rows,
     vectors,
     window_length,
 )
 from ropegeo.engine.recorded_walk import (
+    Ties,
     Walk,
-    exact_ties,
     logit_error,
     rotated,
     sum_error,
@@ -54,10 +62,14 @@ from ropegeo.engine.recorded_walk import (
     visible_queries,
 )
 from ropegeo.engine.threads import in_order, thread_count
-from ropegeo.errors import InvalidInputError
+from ropegeo.errors import FileFormatError, InvalidInputError
 from ropegeo.spectrum import RopeSpectrum
 
 Precision: TypeAlias = Literal["float32", "float64"]
+SCHEMA = "ropegeo.recorded_margins/1"
+UNIT = "logit"
+INTEGERS = ("positions", "visible", "top_at", "second_at", "targets")
+NUMBERS = ("top", "second", "margin", "target_weight", "entropy", "log_sum_exp", "abs_error")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -65,6 +77,8 @@ class RecordedMargins:
     """What each query of a recorded head sees: its best two keys, its margin, its softmax.
 
     All arrays have one entry per query and are read-only. Positions are those of keys, -1 where there is no such key.
+    The unit of logits and margins is "logit": the scale is in them, unlike in those of `MarginCurve`, which are per
+    unit of beta.
 
     Attributes:
         positions: position of each query.
@@ -75,9 +89,10 @@ class RecordedMargins:
         second_at: position of its key.
         targets: position of the target key, -1 where none was given.
         margin: with a target its logit minus the largest of the other keys, which is 0 or below where the head fails;
-            without one `top - second`. In logits. +infinity with a single key, NaN without any. Exactly 0 where `tied`.
-        tied: whether the margin is known to be exactly 0: wherever the query is not 0, the two keys are equal as given,
-            and 0 or whole turns apart.
+            without one `top - second`. +infinity with a single key, NaN without any. Exactly 0 where `tied`.
+        tied: whether the margin is known to be exactly 0: the two keys score exactly alike, and so does every other
+            visible key that the errors would let score more. Two keys score exactly alike if, wherever the query is
+            not 0, they are equal as given, and 0 or whole turns apart.
         target_weight: softmax weight of the target; NaN without one.
         entropy: of the softmax weights, in nats; NaN where the query sees no key.
         log_sum_exp: of the logits; -infinity where the query sees no key.
@@ -138,7 +153,8 @@ class RecordedMargins:
         """What is known of the sign of each margin, one word per query.
 
         `wins` and `fails`: the margin is positive or negative by more than `margin_error`. `tie`: it is exactly 0, see
-        `tied`. `undecided`: within the error, and not known to be 0. `only`: the query sees a single key, and so has
+        `tied`. `undecided`: within the error, and not known to be 0, also where the two keys score exactly alike but a
+        third one might score more. `only`: the query sees a single key, and so has
         nothing to win against. `none`: it sees no key.
         """
         words = np.full(self.margin.shape, "undecided", dtype="<U9")
@@ -148,6 +164,52 @@ class RecordedMargins:
         words[self.visible == 1] = "only"
         words[self.visible == 0] = "none"
         return words
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, unit "logit": arrays as lists, NaN as None, infinities as the texts "inf" and "-inf"."""
+        return {
+            "schema": SCHEMA,
+            "unit": UNIT,
+            "precision": self.precision,
+            "method": self.method,
+            "sum_error": self.sum_error,
+            **{name: getattr(self, name).tolist() for name in (*INTEGERS, "tied")},
+            **{name: json_numbers(getattr(self, name)) for name in NUMBERS},
+            "status": self.status.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> RecordedMargins:
+        """Read what `to_dict` wrote; `status` is derived again and must be what was written.
+
+        Raises:
+            FileFormatError: a wrong schema or unit, a missing or malformed field, fields that contradict each other.
+        """
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            raise FileFormatError(f"recorded margins: expected schema {SCHEMA!r}")
+        if data.get("unit") != UNIT:
+            raise FileFormatError(f"recorded margins: expected unit {UNIT!r}")
+        try:
+            count = len(data["positions"])
+            (sum_error,) = read_numbers([data["sum_error"]], 1)
+            if data["precision"] not in ("float32", "float64") or data["method"] != "recorded":
+                raise ValueError("precision must be 'float32' or 'float64', method 'recorded'")
+            found = cls(
+                **{name: frozen(read_integers(data[name], count), np.int64) for name in INTEGERS},
+                **{name: frozen(read_numbers(data[name], count), np.float64) for name in NUMBERS},
+                tied=frozen(read_booleans(data["tied"], count), np.bool_),
+                sum_error=sum_error,
+                precision=data["precision"],
+                method=data["method"],
+            )
+            errors = np.append(found.abs_error, sum_error)
+            if not ((errors >= 0) & (errors < np.finfo(np.float64).max / 4)).all():
+                raise ValueError("errors must be finite and not negative")
+            if data["status"] != found.status.tolist() or (found.margin[found.tied] != 0).any():
+                raise ValueError("status, tied and margin contradict each other; the data were altered")
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
+            raise FileFormatError(f"recorded margins: a field is missing or wrong ({error})") from error
+        return found
 
 
 def recorded_margins(
@@ -237,7 +299,9 @@ def recorded_margins(
     with np.errstate(invalid="ignore", divide="ignore"):  # -inf - -inf and log 0 where a query sees no key
         margin = np.where(behind, found, top) - np.where(behind, top, second)
         near = np.flatnonzero(np.abs(margin) <= 2 * abs_error)
-        tied = exact_ties(near, ours_at, rival_at, queries, keys, key_at, spectrum)
+        floor = np.nextafter(np.where(behind, top, second) - 2 * abs_error, -np.inf)
+        ties = Ties.of(queries, keys, key_at, low, high, spectrum)
+        tied = ties.best(ties.pairs(near, ours_at, rival_at), rival_at, floor, walk, workers)
         return RecordedMargins(
             positions=frozen(query_at, np.int64),
             visible=frozen(high - low, np.int64),

@@ -1,4 +1,4 @@
-"""What `recorded_margins` is given, checked: one clear line for what cannot be used."""
+"""What `recorded_margins` and `RecordedMargins.from_dict` are given, checked: one clear line for what is of no use."""
 
 from __future__ import annotations
 
@@ -179,3 +179,66 @@ def precision_type(given: Any, queries: NDArray[Any], keys: NDArray[Any]) -> np.
     if given not in ("float32", "float64"):
         raise InvalidInputError(f"recorded_margins: precision {given!r} must be 'float32' or 'float64'")
     return np.dtype(np.float32 if given == "float32" else np.float64)
+
+
+INFINITIES = {"inf": math.inf, "-inf": -math.inf}
+
+
+def json_numbers(values: FloatArray) -> list[float | str | None]:
+    """Floats as JSON has them: NaN as None, infinities as texts."""
+    return [
+        None if math.isnan(value) else value if math.isfinite(value) else f"{value}"  # "inf" or "-inf"
+        for value in values.tolist()
+    ]
+
+
+def _checked_list(given: Any, count: int) -> list[Any]:
+    """The list itself if it has that many entries."""
+    if not isinstance(given, list) or len(given) != count:
+        raise ValueError(f"every list must have {count} entries, one per query")
+    return given
+
+
+def read_numbers(given: Any, count: int) -> list[float]:
+    """What `json_numbers` wrote.
+
+    Raises:
+        ValueError: no list of that many numbers, None, "inf" and "-inf".
+        OverflowError: an integer beyond the largest double.
+    """
+    numbers = []
+    for value in _checked_list(given, count):
+        if value is None:
+            number = math.nan
+        elif isinstance(value, str) and value in INFINITIES:
+            number = INFINITIES[value]
+        elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            number = float(value)
+        else:
+            raise ValueError(f"{value!r:.40} is no number, null, 'inf' or '-inf'")
+        numbers.append(number)
+    return numbers
+
+
+def read_integers(given: Any, count: int) -> list[int]:
+    """A list of integers; whether they fit 64 bits is numpy's to say.
+
+    Raises:
+        ValueError: no list of that many.
+    """
+    values = _checked_list(given, count)
+    if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        raise ValueError("positions, counts and targets must be integers")
+    return values
+
+
+def read_booleans(given: Any, count: int) -> list[bool]:
+    """A list of booleans.
+
+    Raises:
+        ValueError: no list of that many.
+    """
+    values = _checked_list(given, count)
+    if not all(isinstance(value, bool) for value in values):
+        raise ValueError("tied must be booleans")
+    return values

@@ -1,4 +1,4 @@
-"""The blocks of `recorded.py`: rotation, who sees whom, the walk over keys, and the errors derived there."""
+"""The blocks of `recorded.py`: rotation, who sees whom, the walk over keys, ties, and the errors derived there."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ ROTATE_ROWS = 1024
 """Rows rotated at once, in float64."""
 ROTATION_ERROR = 4e-15
 """Relative error of a rotated and scaled vector: 3e-15 of `RopeSpectrum.rotate`, and float64 roundings of the scale."""
+NEVER = MAX_POSITION
+"""Period of a plane that never is back: no two keys are that far apart."""
 
 
 def visible_queries(
@@ -150,43 +152,134 @@ def logit_error(
     return np.where(high > 0, bound, 0)
 
 
-def exact_ties(
-    near: IntArray,
-    ours_at: IntArray,
-    rival_at: IntArray,
-    queries: NDArray[Any],
-    keys: NDArray[Any],
-    key_at: IntArray,
-    spectrum: RopeSpectrum,
-) -> BoolArray:
-    """Which of the queries `near` have two best keys that score exactly alike, plane by plane.
+@dataclass(frozen=True)
+class Ties:
+    """Which keys score exactly alike, read off queries and keys as they were given.
 
-    Args:
-        near: indices of queries whose margin is within its error.
-        ours_at: index of the key that should win, for every query.
-        rival_at: index of the best other key, for every query.
+    Attributes:
         queries: before rotation.
         keys: before rotation.
         key_at: positions of the keys.
+        low: first key that each query sees.
+        high: one past the last.
         spectrum: the rotation.
+        periods: after as many positions as the denominator of its turn a plane is back; `NEVER` for one that never is.
     """
-    tied = np.zeros(len(ours_at), np.bool_)
-    if len(near) == 0:
+
+    queries: NDArray[Any]
+    keys: NDArray[Any]
+    key_at: IntArray
+    low: IntArray
+    high: IntArray
+    spectrum: RopeSpectrum
+    periods: IntArray
+
+    @classmethod
+    def of(
+        cls,
+        queries: NDArray[Any],
+        keys: NDArray[Any],
+        key_at: IntArray,
+        low: IntArray,
+        high: IntArray,
+        spectrum: RopeSpectrum,
+    ) -> Ties:
+        """With the periods of the spectrum."""
+        turns = [spectrum.rational_turn(plane) for plane in range(spectrum.planes)]
+        periods = [NEVER if turn is None else min(turn.denominator, NEVER) for turn in turns]
+        return cls(queries, keys, key_at, low, high, spectrum, np.array(periods, np.int64))
+
+    def pairs(self, near: IntArray, ours_at: IntArray, rival_at: IntArray) -> IntArray:
+        """Those of the queries `near` whose two keys score exactly alike, plane by plane.
+
+        Args:
+            near: indices of queries whose margin is within its error.
+            ours_at: index of the key that should win, for every query.
+            rival_at: index of the best other key, for every query.
+        """
+        tied = [np.zeros(0, np.int64)]
+        for part in np.split(near, range(ROTATE_ROWS, len(near), ROTATE_ROWS)):
+            query, ours, rival = (
+                rows.astype(np.float64)
+                for rows in (self.queries[part], self.keys[ours_at[part]], self.keys[rival_at[part]])
+            )
+            apart = np.abs(self.key_at[ours_at[part]] - self.key_at[rival_at[part]])[:, None]
+            blind, one, other = (self.spectrum.to_planes(rows) for rows in (query, ours, rival))
+            turning = (blind == 0) | ((one == other) & ((apart % self.periods == 0) | (one == 0)))
+            passed = (query == 0) | (ours == rival)
+            tied.append(part[turning.all(axis=1) & passed[:, self.spectrum.rotary_dim :].all(axis=1)])
+        return np.concatenate(tied)
+
+    def best(self, pairs: IntArray, rival_at: IntArray, floor: FloatArray, walk: Walk, threads: int) -> BoolArray:
+        """Which queries are tied for certain: those of `pairs` that see no key that could score above their rival.
+
+        Every visible key whose computed logit reaches the floor has to score exactly like the rival.
+
+        Args:
+            pairs: indices of queries whose two keys score exactly alike.
+            rival_at: index of the best other key, for every query.
+            floor: for every query, below the computed logit of any key that scores more than the rival.
+            walk: rotated queries and keys.
+            threads: to use.
+        """
+        tied = np.zeros(len(self.queries), np.bool_)
+        if len(pairs) == 0:
+            return tied
+        parts = np.split(pairs, range(ROTATE_ROWS, len(pairs), ROTATE_ROWS))
+        seeing = np.concatenate([(self.queries[part] != 0).any(axis=1) for part in parts])
+        tied[pairs[~seeing]] = True  # every logit of a query of zeros is 0
+        rest = pairs[seeing]
+        if len(rest) == 0:
+            return tied
+        names: dict[bytes, int] = {}
+        alike = np.array([names.setdefault(row.tobytes(), len(names)) for row in self.keys])
+
+        def unbeaten(start: int) -> tuple[IntArray, BoolArray]:
+            """A block of queries, and which of them are."""
+            part = rest[start : start + QUERY_BLOCK]
+            return part, self._unbeaten(part, rival_at[part], floor[part], walk, alike)
+
+        for part, found in in_order(unbeaten, range(0, len(rest), QUERY_BLOCK), threads=threads):
+            tied[part] = found
         return tied
-    # After as many positions as the denominator of its turn a plane is back; 0 stands for a plane that never is.
-    turns = [spectrum.rational_turn(plane) for plane in range(spectrum.planes)]
-    periods = np.array([0 if turn is None or turn.denominator >= MAX_POSITION else turn.denominator for turn in turns])
-    for part in np.split(near, range(ROTATE_ROWS, len(near), ROTATE_ROWS)):
-        query, ours, rival = (
-            rows.astype(np.float64) for rows in (queries[part], keys[ours_at[part]], keys[rival_at[part]])
-        )
-        apart = np.abs(key_at[ours_at[part]] - key_at[rival_at[part]])[:, None]
-        back = np.where(periods > 0, apart % np.maximum(periods, 1) == 0, False)
-        blind, one, other = (spectrum.to_planes(rows) for rows in (query, ours, rival))
-        turning = (blind == 0) | ((one == other) & (back | (one == 0)))
-        passed = (query == 0) | (ours == rival)
-        tied[part] = turning.all(axis=1) & passed[:, spectrum.rotary_dim :].all(axis=1)
-    return tied
+
+    def _unbeaten(self, part: IntArray, rival: IntArray, floor: FloatArray, walk: Walk, alike: IntArray) -> BoolArray:
+        """Which queries of `part` see no key that reaches the floor, unless it scores exactly like their rival.
+
+        Args:
+            part: indices of queries.
+            rival: index of the rival of each.
+            floor: of each.
+            walk: rotated queries and keys.
+            alike: one number per key, the same only for keys that are equal as given.
+        """
+        # Coordinates that count: those of a plane count together. A key is back with the planes where it is not 0.
+        query, rivals = self.queries[part].astype(np.float64), self.keys[rival].astype(np.float64)
+        blind, one = self.spectrum.to_planes(query), self.spectrum.to_planes(rivals)
+        passed = query[:, self.spectrum.rotary_dim :] != 0
+        counts = self.spectrum.from_planes((blind != 0) * (1 + 1j), passed.astype(np.float64)) != 0
+        turning = (blind != 0) & (one != 0)
+        period = np.array([min(math.lcm(*set(self.periods[row].tolist())), NEVER) for row in turning], np.int64)
+        unbeaten = np.ones(len(part), np.bool_)
+        across = walk.queries[part].T
+        for key in range(int(self.low[part].min()), int(self.high[part].max()), KEY_BLOCK):
+            stop = min(key + KEY_BLOCK, len(self.keys))
+            rows = np.arange(key, stop)[:, None]
+            reaches = walk.keys[key:stop] @ across >= floor
+            reaches &= unbeaten & (rows >= self.low[part]) & (rows < self.high[part])
+            if not reaches.any():
+                continue
+            turned = (self.key_at[rows] - self.key_at[rival]) % period != 0
+            unbeaten &= ~(reaches & turned).any(axis=0)
+            # What is left are whole turns: keys equal as given score alike, others where the query is 0 or they agree.
+            others, of = np.nonzero(reaches & (alike[rows] != alike[rival]) & unbeaten)
+            for few in np.split(np.arange(len(of)), range(ROTATE_ROWS, len(of), ROTATE_ROWS)):
+                i = of[few]
+                differ = self.keys[key + others[few]].astype(np.float64) != rivals[i]
+                unbeaten[i[(differ & counts[i]).any(axis=1)]] = False
+            if not unbeaten.any():
+                break
+        return unbeaten
 
 
 def sum_error(n: int, dtype: np.dtype[Any]) -> float:

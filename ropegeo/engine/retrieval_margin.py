@@ -28,13 +28,13 @@ from collections.abc import Sequence
 from ropegeo.engine.letter_exact import MAX_LETTERS, LetterPlane
 from ropegeo.engine.letter_window import window_points
 from ropegeo.engine.margin import MarginCurve, MarginPoint, check_lengths, check_target
-from ropegeo.engine.searches import Progress
+from ropegeo.engine.route_names import AUTO, LETTER_ROUTES
+from ropegeo.engine.work import Progress
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact import Enclosure, short
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
 from ropegeo.heads import LetterProfile
 
-ROUTES = ("closed_form", "first_return", "streamed", "definition")
 INPUTS = "globally proper inputs whose tokens with the answer's left letter are the answer"
 SELF_INPUTS = "inputs over the vocabulary"
 
@@ -69,16 +69,16 @@ def letter_curve(
 
     Source: docs/MATHEMATICS.md, sections 3, 4 and 6.
     """
-    ns = check_lengths("letter_curve", lengths)
+    ns = check_lengths("margin_curve", lengths)
     if profile.self_only:
         if target not in (None, 0):
-            raise InvalidInputError("letter_curve: queries that look for themselves have their target at distance 0")
+            raise InvalidInputError("margin_curve: queries that look for themselves have their target at distance 0")
         target = 0
     if target is not None:
-        check_target("letter_curve", target, ns)
+        check_target("margin_curve", target, ns)
     asked = sorted(set(ns))
-    if route not in ("auto", *ROUTES):
-        raise InvalidInputError(f"route {route!r} is not one of a letter head: use auto, {', '.join(ROUTES)}")
+    if route not in (AUTO, *LETTER_ROUTES):
+        raise InvalidInputError(f"route {route!r} is not one of a letter head: use auto, {', '.join(LETTER_ROUTES)}")
     if not profile.active_planes:
         found = {n: _tie(n, target) for n in asked}
     elif route in ("streamed", "definition"):

@@ -7,31 +7,27 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ropegeo.engine.index_margin import curve_of, index_curve
-from ropegeo.engine.margin import MarginCurve, check_lengths, check_target
+from ropegeo.engine.margin import MarginCurve, check_digits, check_lengths, check_profile, check_target
 from ropegeo.engine.profile_margin import profile_curve
 from ropegeo.engine.retrieval_margin import letter_curve
-from ropegeo.engine.searches import Progress
+from ropegeo.engine.route_names import AUTO, ROUTES
 from ropegeo.engine.staircase import staircase, staircases
+from ropegeo.engine.threads import thread_count
 from ropegeo.engine.trust import first_failing_length
+from ropegeo.engine.work import STREAMED_AT_ONCE, Progress
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
 from ropegeo.heads import LetterProfile, LogitProfile
 
-ROUTES = (
-    "auto",
-    "continued_fraction",
-    "closed_form",
-    "first_return",
-    "lattice",
-    "pruned",
-    "streamed",
-    "return_bound",
-    "definition",
-)
-"""`continued_fraction`: index, one plane, any length. `closed_form`, `first_return`: letters or a phase, one plane, any
-length. `lattice`: index, several planes, any length. `pruned`: index, many planes, blocks that hold no step skipped.
-`streamed`: any head, every distance. `return_bound`: index, upper bounds
-where nothing else reaches. `definition`: the same slowly, as the formulas are written."""
+
+def check_route(call: str, route: str) -> None:
+    """Raise unless a route has this name.
+
+    Raises:
+        InvalidInputError: none has.
+    """
+    if route not in (AUTO, *ROUTES):
+        raise InvalidInputError(f"{call}: route {route!r} is unknown; use one of {', '.join((AUTO, *ROUTES))}")
 
 
 def margin_curve(
@@ -49,12 +45,11 @@ def margin_curve(
     Args:
         profile: what the head scores: `BuiltHead.profile`, or `Head.profile` of two contents.
         lengths: n >= 2 each.
-        target: distance of the right position. For a built index head it is the offset of the query, the profile's
-        own if
-            not given; for a letter-matching head the distance of the answer, the worst one if not given. A profile with
-            phases (not `is_peaked`) needs it.
+        target: distance of the right position. For a built index head it is the offset of the query, the profile's own
+            if not given; for a letter-matching head the distance of the answer, the worst one if not given. A profile
+            with phases (not `is_peaked`) needs it.
         digits: significant digits to prove where an exact route exists.
-        route: one of `ROUTES`; `auto` takes the fastest that reaches. All that apply give the same numbers.
+        route: one of `route_names.ROUTES`; `auto` takes the fastest that reaches. All that apply give the same numbers.
         threads: for routes that share work out; all usable cores if not given.
         progress: called now and then with the number of distances done.
 
@@ -75,8 +70,9 @@ def margin_curve(
         raise InvalidInputError(
             f"margin_curve: needs a profile, not a {type(profile).__name__}; use .profile, or Head.profile(query, key)"
         )
-    if route not in ROUTES:
-        raise InvalidInputError(f"margin_curve: route {route!r} is unknown; use one of {', '.join(ROUTES)}")
+    check_route("margin_curve", route)
+    check_digits("margin_curve", digits)
+    thread_count(threads)
     if isinstance(profile, LetterProfile):
         return letter_curve(
             profile, lengths, target=target, digits=digits, route=route, threads=threads, progress=progress
@@ -92,41 +88,55 @@ def margin_curve(
 
 
 def margin_curves(
-    profiles: Sequence[LogitProfile | LetterProfile],
+    profiles: Sequence[LogitProfile],
     lengths: Sequence[int],
     *,
     digits: int = DOUBLE_DIGITS,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[MarginCurve, ...]:
-    """Margin curves of many index heads on one spectrum, all in one pass over the distances.
+    """Margin curves of many heads, those of several planes on one spectrum in one pass over the distances.
 
     Args:
-        profiles: real, non-negative coefficients each, on the same spectrum; each with its own offset.
+        profiles: of index heads (real, non-negative coefficients), each with its own offset.
         lengths: n, above every offset.
         digits: significant digits to prove.
         threads: all usable cores if not given.
         progress: called now and then with the number of displacements done.
 
     Returns:
-        One curve a profile, in order, each what `margin_curve` gives alone.
+        One curve a profile, in order, each what `margin_curve` gives alone. Heads of one plane, and lengths beyond what
+        is streamed at once, are computed one by one.
 
     Raises:
         InvalidInputError: no profiles, other profiles, or lengths out of range.
-        UnsupportedError: a length that is not streamed.
+        UnsupportedError: as `margin_curve`.
     """
     ns = check_lengths("margin_curves", lengths)
-    heads = [profile for profile in profiles if isinstance(profile, LogitProfile) and profile.is_peaked]
-    if not profiles or len(heads) < len(profiles):
+    check_digits("margin_curves", digits)
+    thread_count(threads)
+    heads = [check_profile("margin_curves", profile) for profile in profiles]
+    if not heads or not all(head.is_peaked for head in heads):
         raise InvalidInputError("margin_curves: needs profiles of index heads (real, non-negative coefficients)")
-    for head in heads:
-        check_target("margin_curves", head.origin, ns)
-    stairs = staircases(heads, max(ns) - 1, threads=threads, progress=progress)
-    return tuple(curve_of(steps, head, ns, digits) for steps, head in zip(stairs, heads, strict=True))
+    reach = max(ns) - 1
+    curves: dict[int, MarginCurve] = {}
+    together = [place for place, head in enumerate(heads) if len(head.active_planes) > 1]
+    size = reach * sum(len(heads[place].active_planes) for place in together)
+    shared = len({id(heads[place].spectrum) for place in together}) == 1
+    if len(together) > 1 and shared and size <= len(together) * STREAMED_AT_ONCE:
+        for place in together:
+            check_target("margin_curves", heads[place].origin, ns)
+        stairs = staircases([heads[place] for place in together], reach, threads=threads, progress=progress)
+        for place, steps in zip(together, stairs, strict=True):
+            curves[place] = curve_of(steps, heads[place], ns, digits)
+    for place, head in enumerate(heads):
+        if place not in curves:
+            curves[place] = margin_curve(head, ns, digits=digits, threads=threads, progress=progress)
+    return tuple(curves[place] for place in range(len(heads)))
 
 
 def record_curve(
-    profile: LogitProfile | LetterProfile,
+    profile: LogitProfile,
     length: int,
     *,
     target: int | None = None,
@@ -156,7 +166,10 @@ def record_curve(
 
     Source: docs/MATHEMATICS.md, section 5.
     """
-    if not isinstance(profile, LogitProfile) or not profile.is_peaked:
+    check_route("record_curve", route)
+    check_digits("record_curve", digits)
+    thread_count(threads)
+    if not check_profile("record_curve", profile).is_peaked:
         raise InvalidInputError(
             "record_curve: only the margin of an index head (real, non-negative coefficients) is a staircase; use "
             "margin_curve with lengths"

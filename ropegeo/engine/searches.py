@@ -1,17 +1,18 @@
-r"""Searches for the steps of a staircase: which t may have a gap below that of every smaller t.
+r"""Searches for running maxima: which displacements may have a logit above that of every one before.
 
-Each yields candidates: all true steps are among them, whatever the rounding (`staircase.py` compares them exactly).
+Each yields candidates: all true running maxima are among them, whatever the rounding (`staircase.py` compares them
+exactly).
 
 * `streamed`: every displacement (`sweep.py`);
-* `pruned`: blocks whose gap is bounded from below by the smallest so far are skipped (`pruned.py`): many planes, slow
-  ones among them;
+* `pruned`: blocks whose deficit cannot be below the smallest so far are skipped (`pruned.py`): many planes, slow ones
+  among them;
 * `lattice`: near returns are short vectors of a lattice (`lattice.py`): few planes, any reach;
-* `definition`: every displacement by the formula as it is written, in numpy.
+* `definition`: every displacement in numpy (`definition.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,9 +20,20 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ropegeo.engine.candidates import CAPACITY, TooManyTiesError, thinned
+from ropegeo.engine.candidates import TooManyTiesError
 from ropegeo.engine.certify import ExactDeficit
+from ropegeo.engine.definition import by_definition
+from ropegeo.engine.route_names import AUTO, SEARCHES
 from ropegeo.engine.threads import thread_count
+from ropegeo.engine.work import (
+    DEFINED_AT_ONCE,
+    MAX_STREAMED,
+    STREAMED_AT_ONCE,
+    Outcome,
+    Progress,
+    Work,
+    check_streamed,
+)
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import short
 from ropegeo.heads import LogitProfile
@@ -29,16 +41,6 @@ from ropegeo.heads import LogitProfile
 if TYPE_CHECKING:
     from ropegeo.engine.sweep import Sweep
 
-Progress = Callable[[int], None]
-
-MAX_PHASES = 2 * 10**8
-"""Planes times reach that the definition is evaluated for (seconds of numpy)."""
-MAX_STREAMED = 10**14
-"""Planes times reach that is streamed: under an hour on two cores."""
-DEFINED_AT_ONCE = 1 << 21
-"""The same that is evaluated by definition, in numpy: some 30 ms, less than it takes to load compiled kernels."""
-STREAMED_AT_ONCE = 1 << 30
-"""Planes times reach that is streamed without looking for a faster route: a fraction of a second."""
 MAX_PRUNED = 1 << 60
 MAX_NODES = 5_000_000
 """Expected nodes of one range beyond which the lattice route gives up: a second."""
@@ -46,69 +48,13 @@ MAX_SECONDS = 3600.0
 """Searches that are expected to take longer are not begun."""
 STREAMED_SECONDS, LATTICE_SECONDS, NODE_SECONDS = 6e-11, 0.02, 1e-7
 """Seconds of a thread for a plane and displacement, to set up a lattice per plane, and for a node: they only steer."""
+PATIENCE, FREE_BLOCKS, TOTAL_NODES = 8, 20_000_000, 20_000_000
+"""A search chosen by its estimate gives way after so many times the blocks expected and so many more (a second or two),
+or after so many nodes in all."""
 GROWTH = 7
 """Each range that the lattice route searches is so many times as long as all before it."""
 NEAREST = 8
 """Of the candidates of a short stream, the last few: the smallest deficit is one of the last within rounding of it."""
-_BLOCK = 1 << 14
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Work:
-    """What is searched: the displacements of some ranges, in increasing order, as if they were one.
-
-    Attributes:
-        profile: any coefficients, not all zero.
-        ranges: (first, last) of each; a target's own displacement is left out between two.
-        threads: for searches that share work out; all usable cores if None.
-        progress: called now and then with the number of displacements done.
-        ends: where the maxima up to some displacements are all that is wanted, those, increasing; None for every
-            running maximum.
-    """
-
-    profile: LogitProfile
-    ranges: tuple[tuple[int, int], ...]
-    ends: tuple[int, ...] | None = None
-    threads: int | None = None
-    progress: Progress | None = None
-
-    @property
-    def planes(self) -> int:
-        """How many planes are active."""
-        return len(self.profile.active_planes)
-
-    @property
-    def size(self) -> int:
-        """How many displacements there are."""
-        return sum(last - first + 1 for first, last in self.ranges)
-
-    def parts(self) -> Iterator[tuple[int, int, Progress | None]]:
-        """Each range, with a progress that counts on from the ranges before it."""
-        before = 0
-        for first, last in self.ranges:
-            yield first, last, None if self.progress is None else partial(_counted, self.progress, before)
-            before += last - first + 1
-
-    def split(self, size: int) -> tuple[Work, Work]:
-        """The first `size` displacements, and the rest."""
-        ahead: list[tuple[int, int]] = []
-        rest: list[tuple[int, int]] = []
-        for first, last in self.ranges:
-            taken = min(size, last - first + 1)
-            if taken:
-                ahead.append((first, first + taken - 1))
-            if first + taken <= last:
-                rest.append((first + taken, last))
-            size -= taken
-        return replace(self, ranges=tuple(ahead), progress=None), replace(self, ranges=tuple(rest))
-
-
-def _counted(progress: Progress, before: int, done: int) -> None:
-    progress(before + done)
-
-
-Outcome: TypeAlias = tuple[list[int], float]
-"""Candidates in increasing order; and the slack: how far below them a missed step may lie, per unit of weight."""
 
 
 def search(work: Work, route: str) -> tuple[str, Outcome]:
@@ -118,20 +64,26 @@ def search(work: Work, route: str) -> tuple[str, Outcome]:
         InvalidInputError: a route that is none of these.
         UnsupportedError: too much for the route named, or for all of them.
     """
-    routes = {"streamed": _streamed, "pruned": _pruned, "lattice": _lattice, "definition": _by_definition}
-    if route != "auto":
-        if route not in routes:
-            raise InvalidInputError(
-                f"route {route!r} does not apply to this head and its planes: use auto, {', '.join(routes)}"
-            )
-        return route, routes[route](work)
-    if work.planes * work.size <= DEFINED_AT_ONCE:
-        return "definition", _by_definition(work)
+    runners: dict[str, _Runner] = {"streamed": _streamed, "pruned": _pruned, "lattice": _lattice}
+    if route not in (AUTO, *SEARCHES):
+        raise InvalidInputError(
+            f"route {route!r} does not apply to this head and its planes: use auto or {', '.join(SEARCHES)}; one plane "
+            "has continued_fraction (index) or first_return (with a phase)"
+        )
+    if route == "definition":
+        return route, by_definition(work)
+    if route != AUTO:
+        return route, runners[route](work, None)
     if work.planes * work.size <= STREAMED_AT_ONCE:
-        return "streamed", _streamed(work)
-    for name in _estimated(work):
+        defined = work.planes * work.size <= DEFINED_AT_ONCE
+        outcome = by_definition(work) if defined else _streamed(work, None)
+        if outcome[1] > 0:  # thousands tie within that rounding, as on slow planes; pruning rounds with the deficit
+            with suppress(UnsupportedError):
+                return "pruned", _pruned(work, None)
+        return "definition" if defined else "streamed", outcome
+    for name, start in _estimated(work):
         try:
-            return name, routes[name](work)
+            return name, runners[name](work, start)
         except UnsupportedError:  # more work than it was thought to be: the next one
             continue
     raise UnsupportedError(
@@ -140,8 +92,8 @@ def search(work: Work, route: str) -> tuple[str, Outcome]:
     )
 
 
-def _estimated(work: Work) -> list[str]:
-    """The searches that are expected to end, the fastest first. Estimates steer only."""
+def _estimated(work: Work) -> list[tuple[str, _Start]]:
+    """The searches that are expected to end, the fastest first, and how far each may go wrong. Estimates steer only."""
     from ropegeo.engine.lattice import estimated_nodes
     from ropegeo.engine.pruned import pruned_estimate
 
@@ -149,59 +101,81 @@ def _estimated(work: Work) -> list[str]:
     threads = thread_count(work.threads)
     if work.planes * work.size <= MAX_STREAMED:
         seconds["streamed"] = work.planes * work.size * STREAMED_SECONDS / threads
+    start = _Start.of(work)
+    if start.lowest == 0:
+        return [("pruned", start)]  # nothing is below that: it ends at once
+    low, high = start.rest.ranges[0]
     with suppress(UnsupportedError):
-        start = _Start.of(work)
-        if start.lowest == 0:
-            return ["pruned"]  # nothing is below that: it ends at once
-        low, high = start.rest.ranges[0]
-        nodes = estimated_nodes(work.profile, low, min(high, low + 7 * start.size), start.lowest)
+        nodes = estimated_nodes(work.profile, low, min(high, low + GROWTH * start.size), start.lowest)
         rounds = max(1, (work.size // start.size).bit_length() / 3)
         if nodes < MAX_NODES:
             seconds["lattice"] = rounds * (LATTICE_SECONDS * work.planes + nodes * NODE_SECONDS)
-        if work.size <= MAX_PRUNED:
-            cost = pruned_estimate(work.profile, low, high, start.lowest).seconds(work.size) / threads
-            if cost < MAX_SECONDS:
-                seconds["pruned"] = cost
-    return sorted(seconds, key=lambda name: seconds[name])
+    if max(abs(low), abs(work.ranges[-1][1])) <= MAX_PRUNED:
+        estimate = pruned_estimate(work.profile, low, high, start.lowest)
+        start = replace(start, blocks=round(PATIENCE * estimate.blocks * work.size) + FREE_BLOCKS)
+        cost = estimate.seconds(work.size) / threads
+        if cost < MAX_SECONDS:
+            seconds["pruned"] = cost
+    start = replace(start, nodes=TOTAL_NODES)
+    order = sorted(seconds, key=lambda name: seconds[name])
+    # What is tried last has nothing to give way to.
+    return [(name, replace(start, blocks=None) if name == order[-1] else start) for name in order]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Start:
-    """A short stream: what a search needs to know before it can leave anything out."""
+    """What a search needs to know before it can leave anything out: the smallest deficit of the first displacements."""
 
     listed: list[int]
-    lowest: float  # the smallest deficit among them, in logit units, rounded up
+    lowest: float  # in logit units of the work's profile, rounded up
     size: int
     rest: Work
+    blocks: int | None = None  # of a pruned search, and
+    nodes: int | None = None  # of a lattice search, after which another is tried
 
     @classmethod
-    def of(cls, work: Work) -> _Start:
-        """Raise UnsupportedError where so many deficits tie that the smallest cannot be listed."""
-        ahead, rest = work.split(max(1, STREAMED_AT_ONCE // work.planes))
-        listed, slack = _streamed(ahead)
+    def of(cls, work: Work, size: int | None = None) -> _Start:
+        """By a short stream, or, where its rounding does not tell deficits apart, by pruning."""
+        ahead, rest = work.split(max(1, STREAMED_AT_ONCE // work.planes) if size is None else size)
+        listed, slack = _streamed(ahead, None)
         if slack:
-            raise UnsupportedError("too many logits tie within rounding for a search; use route 'streamed'")
+            listed, _ = _pruned_ranges(ahead, [], float("inf"))
         deficit = ExactDeficit(work.profile)
         lowest = min(deficit.at(t, 3).high for t in listed[-NEAREST:])
         return cls(listed=listed, lowest=float(lowest) * work.profile.weight * (1 + 1e-12), size=ahead.size, rest=rest)
 
 
-def _pruned(work: Work) -> Outcome:
+_Runner: TypeAlias = Callable[[Work, _Start | None], Outcome]
+
+
+def _pruned(work: Work, start: _Start | None) -> Outcome:
+    known = start or _Start.of(work)
+    return _pruned_ranges(known.rest, known.listed, known.lowest, known.blocks)
+
+
+def _pruned_ranges(work: Work, known: Sequence[int], lowest: float, blocks: int | None = None) -> Outcome:
+    """What is known, and candidates of the ranges below the smallest deficit so far.
+
+    Raises:
+        UnsupportedError: a range beyond `MAX_PRUNED`, or deficits that tie in their thousands.
+    """
     from ropegeo.engine.pruned import pruned_records
 
-    start = _Start.of(work)
-    listed, lowest = start.listed, start.lowest
-    for low, high, progress in start.rest.parts():
+    listed = list(known)
+    for low, high, progress in work.parts():
         if lowest == 0:
             break
         if max(abs(low), abs(high)) > MAX_PRUNED:
             raise UnsupportedError(f"route 'pruned' reaches displacement {short(MAX_PRUNED)}")
         # What `pruned_records` calls back with is a displacement.
         report = None if progress is None else partial(_from_displacement, progress, low)
-        found = pruned_records(work.profile, low, high, lowest, threads=work.threads, progress=report)
+        found = pruned_records(
+            work.profile, low, high, lowest, threads=work.threads, max_blocks=blocks, progress=report
+        )
         if not found.complete:
             raise UnsupportedError(
-                f"route 'pruned' stopped at displacement {short(found.complete_to)}: too many gaps tie within rounding"
+                f"route 'pruned' stopped at displacement {short(found.complete_to)}: too many gaps tie within "
+                "rounding, or too few blocks can be skipped"
             )
         listed += found.displacements.tolist()
         lowest = min([lowest, *found.deficits.tolist()])
@@ -212,17 +186,19 @@ def _from_displacement(progress: Progress, low: int, displacement: int) -> None:
     progress(displacement - low + 1)
 
 
-def _lattice(work: Work) -> Outcome:
+def _lattice(work: Work, start: _Start | None) -> Outcome:
     """Ever longer ranges: with the smallest deficit so far as budget, each is expected to hold a few near returns."""
     from ropegeo.engine.lattice import estimated_nodes, near_returns
 
-    start = _Start.of(work)
-    listed, lowest, done = start.listed, start.lowest, start.size
-    for first, last, progress in start.rest.parts():
+    known = start or _Start.of(work)
+    listed, lowest, done, nodes = list(known.listed), known.lowest, known.size, 0.0
+    for first, last, progress in known.rest.parts():
         low = first
         while low <= last and lowest > 0:
             high = min(last, low + GROWTH * done - 1)
-            if estimated_nodes(work.profile, low, high, lowest) > MAX_NODES:
+            expected = estimated_nodes(work.profile, low, high, lowest)
+            nodes += expected
+            if expected > MAX_NODES or (known.nodes is not None and nodes > known.nodes):
                 raise UnsupportedError(f"route 'lattice' is not expected to end beyond displacement {short(low)}")
             found = near_returns(work.profile, low, high, lowest * (1 + 1e-9), max_nodes=4 * MAX_NODES)
             listed += found.displacements
@@ -234,7 +210,7 @@ def _lattice(work: Work) -> Outcome:
     return listed, 0.0
 
 
-def _streamed(work: Work) -> Outcome:
+def _streamed(work: Work, _start: _Start | None) -> Outcome:
     from ropegeo.engine.sweep import Sweep  # numba loads late: one plane never needs it
 
     check_streamed(work.planes, work.size)
@@ -273,63 +249,10 @@ def streamed_together(
     """
     from ropegeo.engine.sweep import Sweep
 
-    check_streamed(sum(len(profile.active_planes) for profile in profiles), reach)
+    works = [Work(profile=profile, ranges=((1, reach),), threads=threads) for profile in profiles]
+    check_streamed(sum(work.planes for work in works), reach)
     try:
-        found = Sweep(tuple(profiles), threads=threads).records(1, reach, progress=progress)
+        found = Sweep(tuple(work.profile for work in works), threads=threads).records(1, reach, progress=progress)
         return [(each.at.tolist(), 0.0) for each in found]
     except TooManyTiesError:
-        works = [Work(profile=profile, ranges=((1, reach),), threads=threads) for profile in profiles]
-        return [_streamed(work) if work.planes else ([1], 0.0) for work in works]
-
-
-def _by_definition(work: Work) -> Outcome:
-    """Running maxima of the logit (minima of the gap, where the profile has one), at every displacement, in numpy."""
-    check_phases(work.planes, work.size)
-    room = 2 * work.profile.abs_error
-    listed = _evaluated(work, room)
-    if len(listed) <= CAPACITY:
-        return listed, 0.0
-    return _evaluated(work, 0.0), room / work.profile.weight
-
-
-def _evaluated(work: Work, room: float) -> list[int]:
-    profile = work.profile
-    at, logits = np.empty(0, np.int64), np.empty(0)
-    best = -np.inf
-    for low, high, _ in work.parts():
-        for start in range(low, high + 1, _BLOCK):
-            t = np.arange(start, min(start + _BLOCK, high + 1))
-            values = -profile.gap(t) if profile.is_peaked else profile.logit(t + profile.origin)
-            before = np.maximum.accumulate(np.concatenate([[best], values]))
-            kept = values > before[:-1] - room
-            at, logits = np.concatenate([at, t[kept]]), np.concatenate([logits, values[kept]])
-            best = before[-1]
-            if work.ends is not None and at.size > CAPACITY:
-                at, logits = thinned(at, logits, ends=work.ends, slack=room, places=1)
-    return [int(t) for t in at]
-
-
-def check_phases(planes: int, length: int) -> None:
-    """Raise if the definition has too much to evaluate.
-
-    Raises:
-        UnsupportedError: more than `MAX_PHASES` phases.
-    """
-    if planes * length > MAX_PHASES:
-        raise UnsupportedError(
-            f"route 'definition' evaluates {planes} planes at every distance, up to {MAX_PHASES // planes}, here "
-            f"{short(length)}: use another route"
-        )
-
-
-def check_streamed(planes: int, length: int) -> None:
-    """Raise if there is too much to stream.
-
-    Raises:
-        UnsupportedError: planes times length above `MAX_STREAMED`.
-    """
-    if planes * length > MAX_STREAMED:
-        raise UnsupportedError(
-            f"{planes} planes are streamed up to distance {MAX_STREAMED // planes}, here {short(length)}: use fewer "
-            "planes or a shorter length"
-        )
+        return [search(work, AUTO)[1] if work.planes else ([1], 0.0) for work in works]

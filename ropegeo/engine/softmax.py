@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -41,10 +42,10 @@ from scipy.special import logsumexp
 
 from ropegeo._arrays import FloatArray
 from ropegeo.engine.index_margin import index_curve
-from ropegeo.engine.margin import check_lengths, check_target
+from ropegeo.engine.margin import check_lengths, check_profile, check_target
 from ropegeo.engine.retrieval_margin import letter_curve
-from ropegeo.engine.searches import Progress, check_streamed
 from ropegeo.engine.staircase import common_period
+from ropegeo.engine.work import Progress, check_streamed
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.heads import LetterProfile, LogitProfile
 
@@ -139,9 +140,12 @@ def softmax_weight(
         >>> softmax_weight(profile, 8, [0.0, 10.0]).round(6).tolist()
         [0.125, 0.565716]
     """
+    check_profile("softmax_weight", profile)
     (n,) = check_lengths("softmax_weight", [length])
     aim = check_target("softmax_weight", profile.origin if target is None else target, [n])
     scales = np.asarray(betas, dtype=np.float64)
+    if scales.ndim != 1:
+        raise InvalidInputError("softmax_weight: betas must be a row of numbers; write [10.0] for one")
     if not (np.isfinite(scales).all() and (scales >= 0).all()):
         raise InvalidInputError("softmax_weight: every beta must be finite and not negative")
     if profile.weight == 0:
@@ -166,7 +170,7 @@ def _rival_sums(
         -profile.origin,
         length - 1 - profile.origin,
         (betas / profile.weight).tolist(),
-        tops=[float(profile.logit(np.array([target]))[0]) - profile.constant],
+        tops=[float(replace(profile, constant=0.0).logit(np.array([target]))[0])],
         skip=target - profile.origin,
         progress=progress,
     )

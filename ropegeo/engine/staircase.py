@@ -22,7 +22,8 @@ from math import lcm
 
 from ropegeo.engine.certify import ExactDeficit
 from ropegeo.engine.diophantine import OnePlaneStaircase, last_step, one_plane_staircase
-from ropegeo.engine.searches import Progress, Work, search, streamed_together
+from ropegeo.engine.searches import search, streamed_together
+from ropegeo.engine.work import Progress, Work
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact import Enclosure
 from ropegeo.exact.enclosure import DOUBLE_DIGITS

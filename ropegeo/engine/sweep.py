@@ -23,16 +23,17 @@ threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float
 
 from ropegeo._arrays import ComplexArray, FloatArray, IntArray, UintArray
 from ropegeo.engine.candidates import CAPACITY, Found, TooManyTiesError, thinned
-from ropegeo.engine.kernels import add_exponentials, column_tops, fill_rows, retain, scan_tops, unfold
+from ropegeo.engine.kernels import add_exponentials, column_tops, fill_rows, raise_tops, retain, scan_tops, unfold
 from ropegeo.engine.threads import in_order, thread_count
+from ropegeo.engine.work import Progress
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.heads import LogitProfile
 from ropegeo.spectrum.phases import MAX_DISPLACEMENT, turns
@@ -45,8 +46,6 @@ BLOCKS = 32
 """Blocks of a task: some 4 million displacements, 10 ms of work, so that Ctrl-C and progress are prompt."""
 MAX_RANGE = MAX_DISPLACEMENT // 4
 """Displacements are doubled, and a block may reach beyond the range asked for."""
-
-Progress = Callable[[int], None]
 
 
 def sweep_error(planes: int) -> float:
@@ -227,7 +226,8 @@ class Sweep:
 
         def work(task: tuple[int, int, FloatArray]) -> tuple[list[tuple[IntArray, FloatArray]], int]:
             first, last, tops = task
-            held = [_Held(room=room, ends=ends, places=seeds.shape[1]) for room in rooms.tolist()]
+            wanted = None if ends is None else [end for end in ends if first <= end < last] + [last]
+            held = [_Held(room=room, ends=wanted, places=seeds.shape[1]) for room in rooms.tolist()]
             columns = np.empty(self.half)
             for start, size, head, even, odd in self._blocks(first, last):
                 # Whole rows are looked at: a value beyond the range only costs a closer look.
@@ -235,7 +235,17 @@ class Sweep:
                     held[head].scan(even, odd, size, start, tops[head])
             return [each.parts for each in held], last
 
-        jobs = ((*task, seeds.copy()) for task in self._tasks(low, high))
+        # Tasks begin before the first one has ended. The first displacements are known beforehand, so that a later task
+        # does not take each of thousands of rising logits for a running maximum.
+        known = seeds.copy()
+        for head, profile in enumerate(self.profiles):
+            for t in range(low, min(low + seeds.shape[1], high) + 1)[: seeds.shape[1]]:
+                logit = float(replace(profile, constant=0.0).logit(np.array([t + profile.origin]))[0])
+                raise_tops(known[head], logit - 2 * self.abs_errors[head])
+        jobs = (
+            (first, last, seeds.copy() if first == low else np.maximum(seeds, known))
+            for first, last in self._tasks(low, high)
+        )
         for found, last in in_order(work, jobs, threads=self._count):
             for head, (at, values) in enumerate(found):
                 kept = retain(values, seeds[head], rooms[head])
@@ -270,7 +280,7 @@ class Sweep:
             skip: a displacement to leave out.
             progress: called with the number of displacements done, now and then.
 
-        Accuracy: relative error below beta * `abs_errors` + 300 * 2**-53.
+        Accuracy: relative error below beta * `abs_errors` + 300 * 2**-53, for tops that do not exceed the weight.
 
         Raises:
             InvalidInputError: an empty range.
@@ -334,7 +344,8 @@ class _Held:
     """The candidates of one profile in one task, thinned when room runs out."""
 
     def __init__(self, *, room: float, ends: Sequence[int] | None, places: int) -> None:
-        self._at, self._values, self._count = np.empty(CAPACITY, np.int64), np.empty(CAPACITY), 0
+        size = CAPACITY + 2 * len(ends or ())
+        self._at, self._values, self._count = np.empty(size, np.int64), np.empty(size), 0
         self._room, self._ends, self._places = room, ends, places
 
     @property
@@ -354,7 +365,7 @@ class _Held:
             if self._ends is None:
                 raise TooManyTiesError
             at, values = thinned(*self.parts, ends=self._ends, slack=self._room, places=self._places)
-            if at.size > CAPACITY // 2:
+            if at.size > CAPACITY // 2 + len(self._ends):
                 raise TooManyTiesError
             self._count = at.size
             self._at[: at.size], self._values[: at.size] = at, values

@@ -15,11 +15,13 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
-
-from threadpoolctl import ThreadpoolController
+from operator import index
+from typing import TYPE_CHECKING, TypeVar
 
 from ropegeo.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -42,13 +44,19 @@ def thread_count(asked: int | None = None) -> int:
             if text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MAX_THREADS:
                 return int(text)
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not 1 <= asked <= MAX_THREADS:
+    try:
+        count = index(asked)
+    except TypeError as error:
+        raise InvalidInputError(f"threads {asked!r} must be an integer from 1 to {MAX_THREADS}") from error
+    if not 1 <= count <= MAX_THREADS:
         raise InvalidInputError(f"threads {asked!r} must be an integer from 1 to {MAX_THREADS}")
-    return asked
+    return count
 
 
 @cache
 def _controller() -> ThreadpoolController:
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()
 
 
@@ -69,10 +77,10 @@ def one_blas_thread() -> Iterator[None]:
     """
     global _holders, _release  # noqa: PLW0603 - the limit it counts is global too
     with _lock:
-        _holders += 1
-        if _holders == 1:
+        if _holders == 0:  # set before it is counted, so that a failure leaves nothing counted
             _take_control()
             _release = _controller().limit(limits=1, user_api="blas").restore_original_limits
+        _holders += 1
     try:
         yield
     finally:

@@ -2,7 +2,7 @@
 
 A *ball* is a midpoint with a radius; every operation returns a ball that contains the exact result, so a
 statement read off a ball is proved, not estimated. The working precision of FLINT is a process-wide
-setting; `precision` sets it for a block and puts it back. It is not meant for several threads at once.
+setting; `precision` sets it for a block and puts it back, and lets one thread at a time hold it.
 """
 
 import threading

@@ -15,7 +15,7 @@ DOUBLE_DIGITS = 17
 MAX_EXPONENT = 100_000
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Enclosure:
     """A real number x with low <= x <= high.
 
@@ -58,9 +58,24 @@ class Enclosure:
             return 0
         return 1 if self.low > 0 else -1 if self.high < 0 else None
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether this only bounds a number that is not negative: from exactly 0 up to something."""
+        return self.low == 0 < self.high
+
     def __float__(self) -> float:
-        """The double nearest to the middle."""
+        """The double nearest to the middle; of a mere bound, the bound, rounded up."""
+        if self.is_bound:
+            value = float(self.high)
+            return value if Fraction(value) >= self.high else math.nextafter(value, math.inf)
         return float((self.low + self.high) / 2)
+
+    def __repr__(self) -> str:
+        """Short: the proved digits, or the number with its error."""
+        if self.is_bound:
+            return f"Enclosure(0 <= x <= {float(self):.6g})"
+        digits = self.digits()
+        return f"Enclosure({float(self):.6g} +- {self.abs_error:.1g})" if digits is None else f"Enclosure({digits}...)"
 
     @property
     def abs_error(self) -> float:
@@ -106,6 +121,8 @@ class Enclosure:
         try:
             value = cls.around(float(data[name]), float(data[f"{name}_abs_error"]))
             text = data[f"{name}_digits"]
+            if text is None and data[name] == data[f"{name}_abs_error"] != 0:  # a mere bound
+                return cls(low=Fraction(0), high=Fraction(float(data[name])))
             if text is None:
                 return value
             if text == "0":

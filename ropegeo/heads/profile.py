@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from operator import index
 
 import numpy as np
 from jaxtyping import Complex, Float, Inexact, Int
@@ -23,6 +24,35 @@ LOGIT_ERROR = 1e-14
 
 A logit has moduli of sum <= weight: 12.6u + 4u + 24u < 41u = 4.6e-15. A gap has twice that: 2 sin(x/2)**2 moves by at
 most its slope |sin x| <= 1 times 12.6u, by 8u for rounding, and by 48u for the sum: below 70u = 7.8e-15."""
+
+
+LARGEST_WEIGHT, SMALLEST_WEIGHT = 1e300, 1e-280
+"""Sums and differences of logits, and errors of 1e-14 of them, must stay normal doubles."""
+
+
+def displaced(distances: Int[IntArray, "*shape"], origin: int) -> Int[IntArray, "*shape"]:
+    """Distances less an origin below 2**62, whatever integers they come as: narrow and unsigned ones would wrap.
+
+    Raises:
+        InvalidInputError: no integers, or beyond 2**62.
+    """
+    given = np.asarray(distances)
+    if not np.issubdtype(given.dtype, np.integer):
+        raise InvalidInputError(f"distances are integers; got {given.dtype}")
+    if given.size and not -MAX_DISPLACEMENT < int(given.min()) <= int(given.max()) < MAX_DISPLACEMENT:
+        raise InvalidInputError("distances must lie strictly between -2**62 and 2**62")
+    return np.asarray(given.astype(np.int64) - origin)
+
+
+def _check_weight(call: str, sizes: FloatArray) -> None:
+    """Raise unless the weight, the unit of margins and errors, is a number that sums and products can carry."""
+    with np.errstate(over="ignore"):
+        weight = float(sizes.sum())
+    if weight and not SMALLEST_WEIGHT <= weight <= LARGEST_WEIGHT:
+        raise InvalidInputError(
+            f"{call}: the sum of |coefficients|, {weight:g}, must be 0 or lie between {SMALLEST_WEIGHT:g} and "
+            f"{LARGEST_WEIGHT:g}; scale them"
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,6 +86,13 @@ class LogitProfile:
             )
         if not (np.isfinite(self.coefficients).all() and np.isfinite(self.constant)):
             raise InvalidInputError("LogitProfile: coefficients and constant must be finite")
+        _check_weight("LogitProfile", np.abs(self.coefficients))
+        for name in ("origin", "max_offset"):
+            value = getattr(self, name)
+            try:
+                object.__setattr__(self, name, None if value is None and name == "max_offset" else index(value))
+            except TypeError as error:
+                raise InvalidInputError(f"LogitProfile: {name} {value!r} must be an integer") from error
 
     @property
     def weight(self) -> float:
@@ -93,7 +130,7 @@ class LogitProfile:
         """
         if abs(self.origin) >= MAX_DISPLACEMENT:
             raise InvalidInputError("LogitProfile.logit: the origin is beyond 2**62; only closed routes reach there")
-        phases = self.spectrum.phases(np.asarray(np.asarray(distances) - self.origin))
+        phases = self.spectrum.phases(displaced(distances, self.origin))
         c = self.coefficients
         return np.asarray((c.real * np.cos(phases) - c.imag * np.sin(phases)).sum(axis=-1) + self.constant)
 
@@ -143,6 +180,7 @@ class LetterProfile:
             raise InvalidInputError(f"LetterProfile: needs {self.spectrum.planes} weights; got {self.weights.shape}")
         if not (np.isfinite(self.weights).all() and (self.weights >= 0).all()):
             raise InvalidInputError("LetterProfile: weights must be finite and not negative")
+        _check_weight("LetterProfile", self.weights)
         if self.self_only and self.centre:
             raise InvalidInputError("LetterProfile: queries that look for themselves are not centred")
         if self.letters < 2:
@@ -188,7 +226,7 @@ class LetterProfile:
 
     def phasor(self, distances: Int[IntArray, "*shape"]) -> Complex[ComplexArray, "*shape"]:
         """sum_k w_k exp(i (d - centre) theta_k): the logit of every shift is Re(exp(i 2 pi shift/letters) phasor)."""
-        turned = self.spectrum.phases(np.asarray(distances)) - self._centre_phases
+        turned = self.spectrum.phases(displaced(distances, 0)) - self._centre_phases
         return np.asarray((self.weights * np.exp(1j * turned)).sum(axis=-1))
 
     def profile(self, shift: int) -> LogitProfile:

@@ -24,10 +24,11 @@ _DASHES: tuple[tuple[str, Any], ...] = (
     (SKY, (0, (8, 2, 1.5, 2))),
     (BLUE, (0, (1, 1.5))),
 )
-_WHY_NO_MARGIN = {
+_HATCHED = {
     "tie": ("tie: margin 0", "//"),
     "fails": ("fails: margin below 0", "x"),
     "undecided": ("sign of the margin undecided", ".."),
+    "bound": ("upper bound only", "--"),
 }
 
 
@@ -81,7 +82,9 @@ def curve_figure(
 
 
 def _log10(value: Enclosure | None) -> float:
-    """log10 of a number known to be positive, of any size; else nan, which is not drawn."""
+    """log10 of a number known to be positive, of any size, or of an upper bound; else nan, which is not drawn."""
+    if value is not None and value.is_bound:
+        return math.log10(value.high.numerator) - math.log10(value.high.denominator)
     if value is None or value.sign != 1:
         return math.nan
     low, high = (math.log10(end.numerator) - math.log10(end.denominator) for end in (value.low, value.high))
@@ -149,7 +152,7 @@ def _with_room(low: float, high: float) -> tuple[float, float]:
 
 
 def _shade_where_no_margin(axes: Axes, curve: MarginCurve, n: FloatArray) -> None:
-    """Hatch the runs of lengths without a positive margin; each kind of run is named once, by its first length."""
+    """Hatch the runs of lengths without a margin known to be positive; each kind is named once, by its first length."""
     named = set()
     runs: list[tuple[int, MarginPoint]] = []
     for number, point in enumerate(curve.points):
@@ -159,7 +162,7 @@ def _shade_where_no_margin(axes: Axes, curve: MarginCurve, n: FloatArray) -> Non
     for (number, point), following in zip(runs, [*[n[at] for at, _ in runs[1:]], right], strict=True):
         if point.status == "wins":
             continue
-        words, hatch = _WHY_NO_MARGIN[point.status]
+        words, hatch = _HATCHED[point.status]
         # Exact only if the length before is there too; otherwise it began somewhere since the last one.
         exact = number == 0 or curve.lengths[number - 1] == point.length - 1
         size = str(point.length) if point.length < 10**7 else f"10^{n[number]:.6g}"
