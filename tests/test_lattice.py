@@ -308,9 +308,12 @@ def test_the_hopeless_is_said_at_once() -> None:
 @pytest.mark.parametrize("peaked", [True, False])
 @pytest.mark.parametrize("factor", [2.0**-664, 2.0**664], ids=["1e-200", "1e200"])  # exact: phases stay
 def test_units_do_not_matter(factor: float, *, peaked: bool) -> None:
-    coefficients = np.ones(4, complex) if peaked else np.array(PHASES[:4])
+    coefficients = [1 + 0j] * 4 if peaked else PHASES[:4]
     spectrum = RopeSpectrum.from_base(10000, head_dim=8)
-    plain, scaled = (LogitProfile(spectrum=spectrum, coefficients=coefficients * unit) for unit in (1.0, factor))
+    plain, scaled = (
+        LogitProfile(spectrum=spectrum, coefficients=np.array([unit * c for c in coefficients]))
+        for unit in (1.0, factor)
+    )
     for low, high, budget in ((1, 10**5, 0.9), (-(10**5), 10**5, 0.9), (10**20, 10**20 + 10**6, 0.05)):
         one = lattice.near_returns(plain, low, high, budget)
         other = lattice.near_returns(scaled, low, high, budget * factor)

@@ -81,7 +81,7 @@ def _notice() -> None:
         warnings.warn(NO_CACHE, RuntimeWarning, stacklevel=3)
 
 
-class _Clock(event.TimingListener):  # type: ignore[misc]
+class _Clock(event.TimingListener):
     """Adds up what numba compiles, and says when it begins."""
 
     def on_start(self, event: Any) -> None:
@@ -91,7 +91,7 @@ class _Clock(event.TimingListener):  # type: ignore[misc]
         super().on_start(event)  # type: ignore[no-untyped-call]
 
 
-_clock = _Clock()
+_clock = _Clock()  # type: ignore[no-untyped-call]
 event.register("numba:compile", _clock)  # type: ignore[no-untyped-call]
 
 

@@ -163,12 +163,16 @@ def _shade_where_no_margin(axes: Axes, curve: MarginCurve, n: FloatArray) -> Non
         if point.status == "wins":
             continue
         words, hatch = _HATCHED[point.status]
+        # Of the lengths between the last one known and the first of a bound nothing is known either.
+        first = number - 1 if point.status == "bound" and number else number
         # Exact only if the length before is there too; otherwise it began somewhere since the last one.
         exact = number == 0 or curve.lengths[number - 1] == point.length - 1
-        size = str(point.length) if point.length < 10**7 else f"10^{n[number]:.6g}"
-        label = None if words in named else f"{words} {'from' if exact else 'by'} n = {size}"
+        since = "beyond" if first < number else "from" if exact else "by"
+        length = curve.lengths[first]
+        size = str(length) if length < 10**7 else f"10^{n[first]:.6g}"
+        label = None if words in named else f"{words} {since} n = {size}"
         named.add(words)
-        axes.axvspan(n[number], following, facecolor="#F2F2F2", edgecolor="#C8C8C8", hatch=hatch, linewidth=0,
+        axes.axvspan(n[first], following, facecolor="#F2F2F2", edgecolor="#C8C8C8", hatch=hatch, linewidth=0,
                      zorder=0, label=label, gid="no-margin")  # fmt: skip
 
 
