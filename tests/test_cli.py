@@ -162,7 +162,7 @@ def test_curve_of_a_file(options: str, lengths: str, run: Callable[..., str], tm
 def test_csv(run: Callable[..., str]) -> None:
     run("curve --angle 1 --lengths 1001,1e30 --output c.csv")
     text = Path("c.csv").read_text()
-    assert text.splitlines()[0] == "length,margin,best,worst,at,abs_error"
+    assert text.splitlines()[0] == "length,margin,best,worst,at,abs_error,status,method"
     rows = list(csv.DictReader(text.splitlines()))
     assert [rows[0][name] for name in ("length", "margin", "at")] == ["1001", "1.8173640789234051e-9", "710"]
     assert rows[1]["length"] == str(10**30)

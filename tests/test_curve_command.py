@@ -236,7 +236,7 @@ def test_files_say_what_the_json_says(head: str, run: Run) -> None:
     assert json.loads(Path("c.json").read_text()) == data
 
     text = Path("c.csv").read_text()
-    assert text.splitlines()[0] == "length,margin,best,worst,at,abs_error"
+    assert text.splitlines()[0] == "length,margin,best,worst,at,abs_error,status,method"
     for line, row in zip(csv.DictReader(text.splitlines()), rows, strict=True):
         assert [line["length"], line["at"]] == [str(row["length"]), str(row["at"])]
         assert float(line["abs_error"]) == row["abs_error"]
@@ -268,7 +268,7 @@ def test_a_best_that_is_not_known_is_nan() -> None:
     row = {"length": 9, "at": 1, "method": "closed_form", **half, **rest}
     head = {"schema": "ropegeo.margin_curve/1", "margin_of": "x", "inputs": "y", "beta": 1.0}
     curve = MarginCurve.from_dict({**head, "rows": [row]})
-    assert csv_text(curve, 17).splitlines()[1] == "9,0.5,,0.25,1,0.0"
+    assert csv_text(curve, 17).splitlines()[1] == "9,0.5,,0.25,1,0.0,wins,closed_form"
     with np.load(io.BytesIO(npz_bytes(curve, head)), allow_pickle=False) as archive:
         assert np.isnan([archive["best"], archive["best_abs_error"]]).all()
         assert [archive[name].tolist() for name in ("margin", "worst", "worst_abs_error")] == [[0.5], [0.25], [0.125]]

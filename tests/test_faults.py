@@ -13,7 +13,7 @@ import oracles
 import pytest
 
 from ropegeo.construct import index as construct_index
-from ropegeo.engine import diophantine, first_return, letter_exact, softmax, staircase
+from ropegeo.engine import diophantine, exact_turns, first_return, letter_exact, softmax, staircase
 from ropegeo.errors import RopegeoError
 from ropegeo.exact import Enclosure
 from ropegeo.heads import LogitProfile
@@ -209,7 +209,7 @@ def centred_itself(patch: Patch) -> None:
     """Letter-integer queries of a centred head are forgotten, and the rivals with them."""
     right = letter_exact.Pair.gap
 
-    def forgotten(self: Any, turn: letter_exact.Turn, bits: int) -> Enclosure:
+    def forgotten(self: Any, turn: exact_turns.Turn, bits: int) -> Enclosure:
         found = right(self, turn, bits)
         return found if self.displacement not in (-3, 3) else Enclosure.exactly(1)
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import subprocess
-import sys
 from fractions import Fraction
 from typing import Any
 
@@ -132,25 +128,3 @@ def test_a_lost_digit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     digits[one_plane_batch.PLACES + one_plane_batch.EXTRA + 6] ^= 1
     monkeypatch.setattr(one_plane_batch, "inverse_turn_digits", lambda: digits)
     assert not is_right(float(one_plane_margins([1.0], [10**30])[0]), 1.0, 10**30)
-
-
-SCRIPT = """
-import json, warnings
-warnings.simplefilter("error")
-from ropegeo.engine.one_plane_batch import one_plane_margins
-print(json.dumps(one_plane_margins([1.0, 1e-3, 1.7e308, 3e-17, 6.283185307179586], [1000] + [10**30] * 4).tolist()))
-"""
-
-
-def test_the_kernel_is_plain_python_too() -> None:
-    """Without the compiler: the same numbers to the last bit or two, and no overflow warning."""
-    found = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    plain = json.loads(found.stdout)
-    compiled = one_plane_margins([1.0, 1e-3, 1.7e308, 3e-17, 2 * math.pi], [1000] + [10**30] * 4)
-    assert plain == pytest.approx(compiled.tolist(), rel=1e-15)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from math import factorial, floor, inf, pi
@@ -365,27 +362,3 @@ def test_bad_input() -> None:
         pruned_records(head, 1, 2, 1.0, max_blocks=0)
     with pytest.raises(InvalidInputError, match="samples"):
         pruned_estimate(head, 1, 2, 1.0, samples=0)
-
-
-def test_plain_python_agrees_without_warnings() -> None:
-    script = (
-        "import numpy as np\n"
-        "from ropegeo.engine.pruned import pruned_records\n"
-        "from ropegeo.heads import LogitProfile\n"
-        "from ropegeo.spectrum import RopeSpectrum\n"
-        "base = RopeSpectrum.from_base('10000', head_dim=8)\n"
-        "h = LogitProfile(spectrum=base, coefficients=np.array([1, 1j, .5, 2]))\n"
-        "for low in (-300, 10**18):\n"
-        "    print(pruned_records(h, low, low + 600, np.inf, threads=1).displacements.tolist())\n"
-    )
-    head = profile("10000", [1, 1j, 0.5, 2])
-    expected = [pruned_records(head, low, low + 600, inf).displacements.tolist() for low in (-300, 10**18)]
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\n")[:2] == [str(line) for line in expected]

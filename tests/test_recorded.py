@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -489,33 +488,6 @@ def test_threads_do_not_matter() -> None:
     for other in others:
         for name in ARRAYS:
             assert np.array_equal(getattr(once, name), getattr(other, name), equal_nan=True), name
-
-
-UNCOMPILED = """
-import numpy as np
-from ropegeo.engine.recorded import recorded_margins
-from ropegeo.spectrum import RopeSpectrum
-rng = np.random.default_rng(0)
-q, k = rng.normal(size=(9, 4)), rng.normal(size=(9, 4))
-for precision in ("float32", "float64"):
-    found = recorded_margins(q, k, RopeSpectrum.from_base(100, head_dim=4), precision=precision, targets=np.arange(9))
-    print(*found.margin, *found.entropy, *found.log_sum_exp)
-"""
-
-
-def test_without_the_compiler() -> None:
-    """`NUMBA_DISABLE_JIT=1` gives the same numbers to a rounding, and no warning."""
-    lines = []
-    for disabled in ("0", "1"):
-        run = subprocess.run(
-            [sys.executable, "-W", "error", "-c", UNCOMPILED],
-            env={**os.environ, "NUMBA_DISABLE_JIT": disabled},
-            capture_output=True,
-            text=True,
-        )
-        assert run.returncode == 0, run.stderr
-        lines.append([[float(x) for x in line.split()] for line in run.stdout.splitlines()])
-    np.testing.assert_allclose(lines[0], lines[1], rtol=1e-5, atol=1e-6)
 
 
 def test_float32_exponential() -> None:

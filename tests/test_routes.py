@@ -137,7 +137,7 @@ def test_searches_find_the_streamed_steps(planes: range) -> None:
         (list(range(8)), 10**10, "lattice"),
         (list(range(8)), 10**30, "lattice"),
         (list(range(64)), 10**11, "pruned"),
-        (list(range(64)), 10**40, BOUND),
+        pytest.param(list(range(64)), 10**40, BOUND, marks=pytest.mark.slow),
     ],
 )
 def test_the_route_that_reaches_is_taken(

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact import ClosedForm, balls
 from ropegeo.heads import LogitProfile
+from ropegeo.spectrum import RopeSpectrum
 from ropegeo.spectrum.phases import fixed_turn
 
 _GUARD_BITS = 64
@@ -139,9 +140,9 @@ class Rotation:
         phase: phi.
     """
 
-    def __init__(self, angle: ClosedForm, coefficient: complex) -> None:
-        """Of an angle in radians per position and a coefficient that is not 0."""
-        self.turn = Turn(angle)
+    def __init__(self, turn: Turn, coefficient: complex) -> None:
+        """Of a plane's turn per position and a coefficient that is not 0."""
+        self.turn = turn
         self.phase = Phase(coefficient)
 
     @property
@@ -170,6 +171,12 @@ class Rotation:
         return ((t * alpha + phi + half) & (2 * half - 1)) - half
 
 
+@lru_cache(maxsize=4096)
+def turn_of(spectrum: RopeSpectrum, plane: int) -> Turn:
+    """The turn of one plane, with what was worked out of it before; spectra are told apart by identity."""
+    return Turn(spectrum.angles[plane])
+
+
 def rotations(profile: LogitProfile) -> tuple[Rotation, ...]:
     """The active planes of a profile, in order.
 
@@ -179,7 +186,7 @@ def rotations(profile: LogitProfile) -> tuple[Rotation, ...]:
     if not profile.active_planes:
         raise InvalidInputError("deficit: all coefficients of the profile are zero")
     return tuple(
-        Rotation(profile.spectrum.angles[plane], complex(profile.coefficients[plane]))
+        Rotation(turn_of(profile.spectrum, plane), complex(profile.coefficients[plane]))
         for plane in profile.active_planes
     )
 

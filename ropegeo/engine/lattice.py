@@ -92,7 +92,13 @@ class NearReturns:
 
 
 def near_returns(
-    profile: LogitProfile, low: int, high: int, budget: float, *, max_nodes: int = MAX_NODES
+    profile: LogitProfile,
+    low: int,
+    high: int,
+    budget: float,
+    *,
+    max_nodes: int = MAX_NODES,
+    max_expected: float = math.inf,
 ) -> NearReturns:
     """Every integer t in [low, high] with D(t) < budget.
 
@@ -102,6 +108,7 @@ def near_returns(
         high: last one.
         budget: in logit units, positive.
         max_nodes: where to give up.
+        max_expected: do not begin where more nodes are expected, see `estimated_nodes`.
 
     Returns:
         A complete list. It may hold a few t whose D exceeds the budget by a relative 2e-9; certify those that matter
@@ -109,8 +116,8 @@ def near_returns(
 
     Raises:
         InvalidInputError: an empty range, a budget that is not positive and finite, a profile without active planes.
-        UnsupportedError: more than `max_nodes` nodes or `MAX_LEAVES` points; a budget below `LEAST_BUDGET` times the
-            weight.
+        UnsupportedError: more than `max_nodes` nodes or `MAX_LEAVES` points, more than `max_expected` nodes expected,
+            or a budget below `LEAST_BUDGET` times the weight.
 
     Example:
         >>> from ropegeo.spectrum import RopeSpectrum
@@ -119,7 +126,7 @@ def near_returns(
         (100000000000005343366, 100000000000011073631, 100000000000016803896)
     """
     planes = _checked_planes(profile, low, high, budget)
-    return search_lattice(profile, planes, low, high, budget, max_nodes)
+    return search_lattice(profile, planes, low, high, budget, max_nodes, max_expected)
 
 
 def estimated_nodes(profile: LogitProfile, low: int, high: int, budget: float) -> float:
@@ -156,7 +163,13 @@ def check_range(call: str, low: int, high: int) -> None:
 
 
 def search_lattice(
-    profile: LogitProfile, planes: tuple[Rotation, ...], low: int, high: int, budget: float, max_nodes: int
+    profile: LogitProfile,
+    planes: tuple[Rotation, ...],
+    low: int,
+    high: int,
+    budget: float,
+    max_nodes: int,
+    max_expected: float = math.inf,
 ) -> NearReturns:
     """`near_returns` of a request that was checked.
 
@@ -164,13 +177,17 @@ def search_lattice(
         UnsupportedError: more than `max_nodes` nodes or `MAX_LEAVES` points.
     """
     if profile.is_peaked and low < 0 < high:  # D is even: one side is searched, the other mirrored
-        side = search_lattice(profile, planes, 0, max(-low, high), budget, max_nodes)
+        side = search_lattice(profile, planes, 0, max(-low, high), budget, max_nodes, max_expected)
         both = {sign * t: value for t, value in zip(side.displacements, side.deficits, strict=True) for sign in (1, -1)}
         inside = sorted(t for t in both if low <= t <= high)
         return NearReturns(displacements=tuple(inside), deficits=tuple(both[t] for t in inside), nodes=side.nodes)
     lattice = chosen_lattice(planes, low, high, budget)
     if not math.isfinite(lattice.nodes):
         raise UnsupportedError(f"near_returns: budget {budget:g} over {short(low)}..{short(high)} is beyond doubles")
+    if lattice.nodes > max_expected:
+        raise UnsupportedError(
+            f"near_returns: {short(low)}..{short(high)} is expected to take {lattice.nodes:.1e} nodes"
+        )
     found, nodes = lattice.displacements(low, high, max_nodes)
     judged = _judged(profile, planes, found, budget * (1 + BUDGET_SLACK))
     return NearReturns(displacements=tuple(judged), deficits=tuple(judged.values()), nodes=nodes)

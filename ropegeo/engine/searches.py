@@ -178,7 +178,7 @@ def _pruned_ranges(work: Work, known: Sequence[int], lowest: float, blocks: int 
                 "rounding, or too few blocks can be skipped"
             )
         listed += found.displacements.tolist()
-        lowest = min([lowest, *found.deficits.tolist()])
+        lowest = min(lowest, found.lowest)
     return listed, 0.0
 
 
@@ -188,21 +188,21 @@ def _from_displacement(progress: Progress, low: int, displacement: int) -> None:
 
 def _lattice(work: Work, start: _Start | None) -> Outcome:
     """Ever longer ranges: with the smallest deficit so far as budget, each is expected to hold a few near returns."""
-    from ropegeo.engine.lattice import estimated_nodes, near_returns
+    from ropegeo.engine.lattice import near_returns
 
     known = start or _Start.of(work)
-    listed, lowest, done, nodes = list(known.listed), known.lowest, known.size, 0.0
+    listed, lowest, done, nodes = list(known.listed), known.lowest, known.size, 0
     for first, last, progress in known.rest.parts():
         low = first
         while low <= last and lowest > 0:
             high = min(last, low + GROWTH * done - 1)
-            expected = estimated_nodes(work.profile, low, high, lowest)
-            nodes += expected
-            if expected > MAX_NODES or (known.nodes is not None and nodes > known.nodes):
-                raise UnsupportedError(f"route 'lattice' is not expected to end beyond displacement {short(low)}")
-            found = near_returns(work.profile, low, high, lowest * (1 + 1e-9), max_nodes=4 * MAX_NODES)
+            left = MAX_NODES if known.nodes is None else min(MAX_NODES, known.nodes - nodes)
+            found = near_returns(
+                work.profile, low, high, lowest * (1 + 1e-9), max_nodes=4 * MAX_NODES, max_expected=left
+            )
+            nodes += found.nodes
             listed += found.displacements
-            lowest = min([lowest, *found.deficits])
+            lowest = min(lowest, found.lowest)
             done += high - low + 1
             low = high + 1
             if progress is not None:
