@@ -12,7 +12,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from operator import index
@@ -108,7 +108,8 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], *, threads: 
             yield from map(work, items)
         return
     waiting: deque[Future[Result]] = deque()
-    with one_blas_thread(), ThreadPoolExecutor(threads, thread_name_prefix="ropegeo") as pool:
+    pool = _pool(threads)
+    with one_blas_thread():
         try:
             for item in items:
                 waiting.append(pool.submit(work, item))
@@ -117,5 +118,14 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], *, threads: 
             while waiting:
                 yield waiting.popleft().result()
         finally:
-            for future in waiting:
-                future.cancel()
+            wait([future for future in waiting if not future.cancel()])
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads are kept: to start them, and to touch their buffers for the first time, takes milliseconds."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="ropegeo")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has none of its parent's threads
