@@ -8,7 +8,7 @@ threads stated:
    `records`, all its running maxima (`Sweep.records`), hence the margin at every n; `certified`, the same from the head
    alone, by `staircase`, streamed, every step compared in ball arithmetic and every margin proved to 17 digits. Tables
    are ready before the first two begin; the third makes them within its time.
-2. With weights 2^-k, `Sweep.records` over 1..N for N = 2^22 .. 2^28. For each N it is run as often as makes 2^28
+2. With weights 2^-k, `Sweep.records` over 1..N for N = 2^24 .. 2^30. For each N it is run as often as makes 2^30
    displacements, so that every time taken is of equal work. The slope of log seconds against log N is that of the
    least-squares line through the medians, with its standard error; 1 is linear cost.
 3. With weights 2^-k, `Sweep.records` over 1..10^9 in a process of its own: peak memory before and after, and seconds of
@@ -42,7 +42,7 @@ HEADS = {
     "falling": LogitProfile(spectrum=SPECTRUM, coefficients=np.ldexp(1.0, -np.arange(1, PLANES + 1))),
 }
 REACH = 10**7
-EXPONENTS = range(22, 29)
+EXPONENTS = range(24, 31)
 LONG = 10**9
 
 
