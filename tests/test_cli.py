@@ -309,6 +309,7 @@ BAD: dict[str, str] = {
         curve --mode retrieval --planes 0,1 --length 99 --route first_return""",
     "matches letters": "curve --mode retrieval --length 99 --records",
     "does not reach length": "curve --mode retrieval --length 99 --route closed_form",
+    "must be in increasing order": "curve --lengths 20,10 ;; curve --mode retrieval --lengths 1e30,9",
     "must end in .csv or .json or .npz": "curve --length 99 --output curve.txt",
     "angle": """construct --angle 0 ;; construct --angle=-1 ;; construct --angle '1 - 1' ;;
         construct --angle '0 turn' ;; construct --angle 1e-400 ;; construct --angle 1e400""",

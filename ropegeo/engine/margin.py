@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import index
 from typing import Any
 
@@ -103,7 +104,7 @@ class MarginCurve:
     """Margins of one head at several lengths.
 
     Attributes:
-        points: one per length, in the order asked.
+        points: one per length, increasing.
         margin_of: what `margin` is the margin of.
         inputs: the class that `best` and `worst` range over.
         beta: logit units per unit of margin.
@@ -229,7 +230,8 @@ def check_lengths(call: str, lengths: Sequence[int]) -> tuple[int, ...]:
     """Lengths as a tuple of ints.
 
     Raises:
-        InvalidInputError: none given, no integers, below 2 (nothing to win against), or above 10**1000.
+        InvalidInputError: none given, no integers, below 2 (nothing to win against), above 10**1000, or not in
+            increasing order.
     """
     try:
         checked = tuple(index(length) for length in lengths)
@@ -244,6 +246,11 @@ def check_lengths(call: str, lengths: Sequence[int]) -> tuple[int, ...]:
             )
         if length > MAX_LENGTH:
             raise InvalidInputError(f"{call}: a length is above 10^1000, the largest that is computed")
+    for before, length in pairwise(checked):
+        if length < before:
+            raise InvalidInputError(
+                f"{call}: lengths must be in increasing order; {short(length)} comes after {short(before)}: sort them"
+            )
     return checked
 
 

@@ -44,7 +44,7 @@ def margin_curve(
 
     Args:
         profile: what the head scores: `BuiltHead.profile`, or `Head.profile` of two contents.
-        lengths: n >= 2 each.
+        lengths: n >= 2 each, increasing.
         target: distance of the right position. For a built index head it is the offset of the query, the profile's own
             if not given; for a letter-matching head the distance of the answer, the worst one if not given. A profile
             with phases (not `is_peaked`) needs it.
