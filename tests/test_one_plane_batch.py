@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles import Real, mp_fraction
 
-from ropegeo.engine import diophantine, one_plane_batch
+from ropegeo.engine import diophantine, one_plane_batch, one_plane_kernels
 from ropegeo.engine.one_plane_batch import RELATIVE_ERROR, one_plane_margins
 from ropegeo.errors import InvalidInputError
 
@@ -125,6 +125,6 @@ def test_most_pairs_take_the_compiled_route(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_lost_digit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault in 1/(2 pi), sixty digits in, shows."""
     digits = one_plane_batch.inverse_turn_digits().copy()
-    digits[one_plane_batch.PLACES + one_plane_batch.EXTRA + 6] ^= 1
+    digits[one_plane_kernels.PLACES + one_plane_kernels.EXTRA + 6] ^= 1
     monkeypatch.setattr(one_plane_batch, "inverse_turn_digits", lambda: digits)
     assert not is_right(float(one_plane_margins([1.0], [10**30])[0]), 1.0, 10**30)

@@ -217,7 +217,7 @@ def test_margins_do_not_depend_on_the_unit(factor: float, route: str) -> None:
         profile = LogitProfile(spectrum=spectrum, coefficients=coefficients)
         target = None if profile.is_peaked else 3
         expected = ropegeo.margin_curve(profile, [50_000], target=target, route=route).points[0]
-        other = replace(profile, coefficients=factor * coefficients, constant=1e15 * factor)
+        other = replace(profile, coefficients=coefficients * complex(factor), constant=1e15 * factor)
         point = ropegeo.margin_curve(other, [50_000], target=target, route=route).points[0]
         assert point.at == expected.at
         assert abs(float(point.margin) / float(expected.margin) - 1) < 1e-12  # the factor rounds the coefficients
@@ -227,7 +227,7 @@ def test_a_tiny_weight_reaches_as_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searches, "STREAMED_AT_ONCE", 1 << 20)
     spectrum = RopeSpectrum(angles=tuple(read_angle(text) for text in ("1", "10000^(-2/128)")), head_dim=4)
     profile = LogitProfile(spectrum=spectrum, coefficients=np.ones(2, complex))
-    tiny = replace(profile, coefficients=profile.coefficients * 2.0**-700)
+    tiny = replace(profile, coefficients=profile.coefficients * complex(2.0**-700))
     one, other = (ropegeo.margin_curve(each, [10**140]).points[0] for each in (profile, tiny))
     assert one.margin.digits() == other.margin.digits()
     assert one.at == other.at
@@ -284,7 +284,9 @@ def test_records_are_the_whole_curve(offset: int, planes: list[int]) -> None:
 
 def test_many_heads_in_one_pass() -> None:
     rng = np.random.default_rng(4)
-    profiles = [LogitProfile(spectrum=LLAMA, coefficients=rng.uniform(0, 1, 64), origin=offset) for offset in (0, 2, 9)]
+    profiles = [
+        LogitProfile(spectrum=LLAMA, coefficients=rng.uniform(0, 1, 64) + 0j, origin=offset) for offset in (0, 2, 9)
+    ]
     together = margin_curves(profiles, [20, 5000, 100_000])
     for profile, curve in zip(profiles, together, strict=True):
         for point, alone in zip(curve.points, ropegeo.margin_curve(profile, [20, 5000, 100_000]).points, strict=True):

@@ -6,7 +6,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import oracles
 import pytest
