@@ -284,8 +284,10 @@ def test_records_are_the_whole_curve(offset: int, planes: list[int]) -> None:
 
 def test_many_heads_in_one_pass() -> None:
     rng = np.random.default_rng(4)
+    drawn = [rng.uniform(0, 1, 64).astype(np.complex128) for _ in range(3)]
     profiles = [
-        LogitProfile(spectrum=LLAMA, coefficients=rng.uniform(0, 1, 64) + 0j, origin=offset) for offset in (0, 2, 9)
+        LogitProfile(spectrum=LLAMA, coefficients=coefficients, origin=offset)
+        for coefficients, offset in zip(drawn, (0, 2, 9), strict=True)
     ]
     together = margin_curves(profiles, [20, 5000, 100_000])
     for profile, curve in zip(profiles, together, strict=True):
