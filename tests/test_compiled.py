@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -247,3 +248,22 @@ print("numba" in sys.modules)
 
 def test_one_plane_and_short_curves_load_no_compiler() -> None:
     assert python("-c", ONE_PLANE).split() == ["1.81736e-9", "7.11866e-60", "definition", "False", "True"]
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing_but_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk when numba saves: one notice, and the right result."""
+
+    def double(value: int) -> int:
+        return 2 * value
+
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(compiling, "_noticed", False)
+    kernel = compiling.compiled(double)
+    cache: Any = kernel
+    monkeypatch.setattr(cache._cache, "_cache", SimpleNamespace(load_overload=full, save_overload=full))
+    with pytest.warns(RuntimeWarning, match="cannot be cached") as notices:
+        assert kernel(21) == 42
+    assert len(notices) == 1
+    assert not compiling.is_cached()
