@@ -13,7 +13,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-import numpy as np
 from jaxtyping import Float, Int
 
 from ropegeo._arrays import FloatArray, IntArray
@@ -23,12 +22,9 @@ from ropegeo.engine.phase_margin import one_plane_phase_curve
 from ropegeo.engine.searches import search
 from ropegeo.engine.staircase import LAST_DIGITS, common_period, exact_records, lowered
 from ropegeo.engine.work import Progress, Work
-from ropegeo.errors import InvalidInputError
 from ropegeo.exact import Enclosure, short
 from ropegeo.exact.enclosure import DOUBLE_DIGITS
 from ropegeo.heads import LogitProfile
-from ropegeo.heads.profile import displaced
-from ropegeo.spectrum.phases import MAX_DISPLACEMENT
 
 
 def profile_curve(
@@ -76,7 +72,8 @@ def profile_curve(
         name, (candidates, slack) = search(work, route)
         deficit = ExactDeficit(profile)
         steps = [t + profile.origin for t in exact_records(deficit, candidates)]
-        margins = {d: lowered(margin_between(profile, deficit, target, d, digits), slack) for d in steps}
+        strongest = {steps[bisect_left(steps, n) - 1] for n in ns}  # of the running maxima, those that a length ends on
+        margins = {d: lowered(margin_between(profile, deficit, target, d, digits), slack) for d in strongest}
     points = []
     for n in ns:
         rival = steps[bisect_left(steps, n) - 1]
@@ -144,9 +141,4 @@ def plane_contributions(
 
     Source: docs/MATHEMATICS.md, section 1.
     """
-    check_profile("plane_contributions", profile)
-    if abs(profile.origin) >= MAX_DISPLACEMENT:
-        raise InvalidInputError("plane_contributions: the profile's origin is beyond 2**62")
-    phases = profile.spectrum.phases(displaced(distances, profile.origin))
-    c = profile.coefficients
-    return np.asarray(c.real * np.cos(phases) - c.imag * np.sin(phases))
+    return check_profile("plane_contributions", profile).contributions(distances)

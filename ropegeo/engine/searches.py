@@ -12,6 +12,7 @@ exactly).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -79,7 +80,7 @@ def search(work: Work, route: str) -> tuple[str, Outcome]:
         outcome = by_definition(work) if defined else _streamed(work, None)
         if outcome[1] > 0:  # thousands tie within that rounding, as on slow planes; pruning rounds with the deficit
             with suppress(UnsupportedError):
-                return "pruned", _pruned(work, None)
+                return "pruned", _pruned_ranges(work, [], math.inf)
         return "definition" if defined else "streamed", outcome
     for name, start in _estimated(work):
         try:
@@ -134,12 +135,12 @@ class _Start:
     nodes: int | None = None  # of a lattice search, after which another is tried
 
     @classmethod
-    def of(cls, work: Work, size: int | None = None) -> _Start:
+    def of(cls, work: Work) -> _Start:
         """By a short stream, or, where its rounding does not tell deficits apart, by pruning."""
-        ahead, rest = work.split(max(1, STREAMED_AT_ONCE // work.planes) if size is None else size)
+        ahead, rest = work.split(max(1, STREAMED_AT_ONCE // work.planes))
         listed, slack = _streamed(ahead, None)
         if slack:
-            listed, _ = _pruned_ranges(ahead, [], float("inf"))
+            listed, _ = _pruned_ranges(ahead, [], math.inf)
         deficit = ExactDeficit(work.profile)
         lowest = min(deficit.at(t, 3).high for t in listed[-NEAREST:])
         return cls(listed=listed, lowest=float(lowest) * work.profile.weight * (1 + 1e-12), size=ahead.size, rest=rest)

@@ -128,11 +128,21 @@ class LogitProfile:
 
         Source: docs/MATHEMATICS.md, section 1; Urrutia et al., arXiv 2605.31558, section 2.
         """
+        return np.asarray(self.contributions(distances).sum(axis=-1) + self.constant)
+
+    def contributions(self, distances: Int[IntArray, "*shape"]) -> Float[FloatArray, "*shape planes"]:
+        """What each plane adds to the logit at each distance: Re c_k exp(i theta_k (d - origin)), in logit units.
+
+        Args:
+            distances: integers with |d - origin| < 2**62.
+
+        Accuracy: each within `LOGIT_ERROR` times |c_k|.
+        """
         if abs(self.origin) >= MAX_DISPLACEMENT:
-            raise InvalidInputError("LogitProfile.logit: the origin is beyond 2**62; only closed routes reach there")
+            raise InvalidInputError("LogitProfile: the origin is beyond 2**62; only closed routes reach there")
         phases = self.spectrum.phases(displaced(distances, self.origin))
         c = self.coefficients
-        return np.asarray((c.real * np.cos(phases) - c.imag * np.sin(phases)).sum(axis=-1) + self.constant)
+        return np.asarray(c.real * np.cos(phases) - c.imag * np.sin(phases))
 
     def gap(self, displacements: Int[IntArray, "*shape"]) -> Float[FloatArray, "*shape"]:
         """logit(origin) - logit(origin + t) of a peaked profile, as sum_k 2 c_k sin(t theta_k / 2)**2.
