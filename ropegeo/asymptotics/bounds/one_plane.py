@@ -1,4 +1,7 @@
-"""Closed-form bounds on margins, one function each, with equation and proved scope."""
+"""Bounds on the margin of an index head on one plane, docs/MATHEMATICS.md, sections 5 and 6.
+
+The reach T = max(s, n-1-s) is the largest displacement from offset s that length n shows. Margins are in units of beta.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,13 @@ import numpy as np
 from jaxtyping import Float
 
 from ropegeo._arrays import FloatArray
-from ropegeo.errors import InvalidInputError
+from ropegeo.asymptotics.bounds.scope import within
 
 
 def dirichlet_bound(reach: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*shape"]:
     """1 - cos(2 pi/(T+1)): no one-plane index head has a larger margin at reach T, whatever its angle.
 
-    Proof: of the T + 1 turns 0, alpha, .., T alpha on the circle two are within 1/(T+1) of each other (pigeonhole), so
-    some t <= T has ||t alpha|| <= 1/(T+1). It is attained by theta = 2 pi p/(T+1) with gcd(p, T+1) = 1.
+    Attained by theta = 2 pi p/(T+1) with gcd(p, T+1) = 1.
 
     Args:
         reach: T >= 1.
@@ -23,14 +25,13 @@ def dirichlet_bound(reach: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*s
 
     Accuracy: relative error below 1e-15 (sine form).
 
-    Source: docs/MATHEMATICS.md, section 5 (Dirichlet 1842).
+    Source: docs/MATHEMATICS.md, section 5 (Dirichlet 1842); proof in derivations, `dirichlet_bound`.
 
     Example:
         >>> float(dirichlet_bound(np.array(1.0)))
         2.0
     """
-    if np.any(reach < 1):
-        raise InvalidInputError("dirichlet_bound: needs reach >= 1")
+    within("dirichlet_bound", reach >= 1, "reach >= 1", reach=reach)
     bound: FloatArray = np.asarray(2 * np.sin(np.pi / (reach + 1)) ** 2)
     return bound
 
@@ -49,7 +50,6 @@ def index_bound_as_printed(length: Float[FloatArray, "*shape"]) -> Float[FloatAr
 
     Source: Urrutia et al., arXiv 2605.31558, Theorem 3.2; scope: docs/MATHEMATICS.md, section 6.
     """
-    if np.any(length < 2):
-        raise InvalidInputError("index_bound_as_printed: needs length >= 2")
+    within("index_bound_as_printed", length >= 2, "length >= 2", length=length)
     bound: FloatArray = np.asarray(2 * (np.pi / length) ** 2)
     return bound
