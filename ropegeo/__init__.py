@@ -12,6 +12,7 @@ from ropegeo._version import __version__
 
 if TYPE_CHECKING:
     from ropegeo.asymptotics.bounds import dirichlet_bound, index_bound_as_printed
+    from ropegeo.claims import Claim, ClaimOutcome, claim_names, load_claim, run_claim
     from ropegeo.construct.built import BuiltHead
     from ropegeo.construct.files import load_head, save_head
     from ropegeo.construct.index import index_head, token_index_head
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "ropegeo.asymptotics.bounds": ("dirichlet_bound", "index_bound_as_printed"),
+    "ropegeo.claims": ("Claim", "ClaimOutcome", "claim_names", "load_claim", "run_claim"),
     "ropegeo.construct.built": ("BuiltHead",),
     "ropegeo.construct.files": ("load_head", "save_head"),
     "ropegeo.construct.index": ("index_head", "token_index_head"),
@@ -95,6 +97,8 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "Bigram",
     "BuiltHead",
+    "Claim",
+    "ClaimOutcome",
     "ClosedForm",
     "Enclosure",
     "FileFormatError",
@@ -115,6 +119,7 @@ __all__ = [
     "__version__",
     "best_index_plane",
     "best_letter_plane",
+    "claim_names",
     "convert_projection",
     "dirichlet_bound",
     "first_failing_length",
@@ -123,6 +128,7 @@ __all__ = [
     "index_head",
     "index_softmax_scale",
     "layout_permutation",
+    "load_claim",
     "load_head",
     "load_rope",
     "margin_curve",
@@ -138,6 +144,7 @@ __all__ = [
     "reflexive_head",
     "retrieval_head",
     "retrieval_softmax_scale",
+    "run_claim",
     "run_layer",
     "run_stack",
     "save_head",

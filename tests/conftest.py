@@ -10,14 +10,14 @@ from hypothesis import settings
 from jaxtyping import install_import_hook
 
 # Before anything of ropegeo is imported: jaxtyping and beartype check every call of the rooms that carry arrays.
-# Not `exact`, `tasks` and `cli`, which hold none: their tests hand over wrong types on purpose.
+# Not `exact`, `tasks`, `claims` and `cli`, which hold none: their tests hand over wrong types on purpose.
 # Nor compiled kernels (`kernels.py`, `*_kernels.py`): a wrapped function does not compile.
 ROOMS = ("asymptotics", "construct", "engine", "heads", "plots", "spectrum")
 PACKAGE = Path(__file__).parents[1] / "ropegeo"
 CHECKED = [
-    f"ropegeo.{room}.{path.stem}"
+    ".".join(("ropegeo", *path.relative_to(PACKAGE).with_suffix("").parts))
     for room in ROOMS
-    for path in (PACKAGE / room).glob("*.py")
+    for path in (PACKAGE / room).rglob("*.py")
     if not path.stem.endswith("kernels") and path.stem != "__init__"
 ]
 install_import_hook(CHECKED, "typecheck.typechecker")

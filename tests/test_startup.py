@@ -26,7 +26,10 @@ def loaded(*arguments: str) -> tuple[int, set[str]]:
     return int(status), set(modules)
 
 
-@pytest.mark.parametrize("arguments", [(), ("--help",), ("--version",), ("curve", "--help"), ("bogus",)])
+HELP = [(), ("--help",), ("--version",), ("curve", "--help"), ("derive", "--help"), ("bogus",)]
+
+
+@pytest.mark.parametrize("arguments", HELP)
 def test_help_loads_nothing_numerical(arguments: tuple[str, ...]) -> None:
     status, modules = loaded(*arguments)
     assert status == (2 if arguments == ("bogus",) else 0)

@@ -1,4 +1,4 @@
-"""Claims and their derivations: what one is, where they are found, what running them says, and how it is written out."""
+"""Claims and their derivations: what one is, where they are found, what running them says, and how that is written."""
 
 from ropegeo.claims.catalogue import Derivation, claim_names, load_claim
 from ropegeo.claims.claim import (
@@ -16,15 +16,15 @@ from ropegeo.claims.claim import (
     require,
     symbolic,
 )
-from ropegeo.claims.running import Outcome, run_claim
+from ropegeo.claims.running import ClaimOutcome, run_claim
 from ropegeo.claims.symbols import vanishes
 
 __all__ = [
     "Claim",
     "ClaimError",
+    "ClaimOutcome",
     "Derivation",
     "Kind",
-    "Outcome",
     "Status",
     "Step",
     "argument",

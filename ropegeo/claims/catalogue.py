@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -39,20 +40,29 @@ class Derivation:
 
 
 def folder() -> Path:
-    """The folder of derivations that belongs to this package, never one found elsewhere.
+    """The folder of derivations that belongs to this package: a checkout's, or the one that its wheel carries.
+
+    One that happens to lie beside installed packages or in the working directory is never taken: files of it are run.
 
     Raises:
         UnsupportedError: there is none.
     """
-    for path, marker in ((_PACKAGE / "derivations", _PACKAGE), (_PACKAGE.parent / "derivations", _pyproject())):
-        if path.is_dir() and marker.exists():
+    for path, is_ours in (
+        (_PACKAGE.parent / "derivations", _is_checkout(_PACKAGE.parent)),
+        (_PACKAGE / "derivations", True),
+    ):
+        if is_ours and path.is_dir():
             return path
     raise UnsupportedError("derivations: this installation does not carry them; install ropegeo from its wheel")
 
 
-def _pyproject() -> Path:
-    """What tells a checkout from a folder of installed packages."""
-    return _PACKAGE.parent / "pyproject.toml"
+def _is_checkout(root: Path) -> bool:
+    """Whether a folder is the source of ropegeo, and not one of installed packages."""
+    try:
+        project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        return bool(project["name"] == "ropegeo")
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
 
 
 def claim_names() -> tuple[str, ...]:
@@ -65,7 +75,6 @@ def _files() -> dict[str, Path]:
     return {name: path for _, name, path in found}
 
 
-@cache
 def load_claim(name: str) -> Derivation:
     """A claim by name (`dirichlet_bound` or `dirichlet-bound`) or number (`5` or `d05`).
 
@@ -81,6 +90,7 @@ def load_claim(name: str) -> Derivation:
     return _load(files[wanted], wanted)
 
 
+@cache
 def _load(path: Path, name: str) -> Derivation:
     module_name = f"ropegeo_derivations.{path.stem}"
     spec = spec_from_file_location(module_name, path)

@@ -13,7 +13,7 @@ SCHEMA = "ropegeo.derivation/1"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Outcome:
+class ClaimOutcome:
     """What running a derivation said.
 
     Attributes:
@@ -79,7 +79,7 @@ class Outcome:
         }
 
 
-def run_claim(derivation: Derivation) -> Outcome:
+def run_claim(derivation: Derivation) -> ClaimOutcome:
     """Run every step and the check; what goes wrong is a line in the outcome, not an exception."""
     begun = perf_counter()
     steps: list[Step] = []
@@ -96,7 +96,7 @@ def run_claim(derivation: Derivation) -> Outcome:
         derivation.check()
     except Exception as error:
         failures.append(f"check: {_described(error)}")
-    return Outcome(
+    return ClaimOutcome(
         number=derivation.number,
         name=derivation.name,
         claim=derivation.claim,

@@ -10,10 +10,7 @@ def vanishes(expression: sympy.Expr) -> bool:
 
     False says only that it did not, so that a step fails rather than passes.
     """
-    for reduced in (sympy.expand, _by_exponentials, sympy.simplify):
-        if reduced(expression) == 0:
-            return True
-    return False
+    return any(reduced(expression) == 0 for reduced in (sympy.expand, _by_exponentials, sympy.simplify))
 
 
 def _by_exponentials(expression: sympy.Expr) -> sympy.Expr:

@@ -13,6 +13,7 @@ from ropegeo.cli.options import (
     LengthOptions,
     OutputOptions,
     PlotOptions,
+    ReportOptions,
     RopeOptions,
     apply_threads,
     with_option_groups,
@@ -125,3 +126,25 @@ def spectrum(
     from ropegeo.cli.spectrum import run
 
     run(rope, output, length)
+
+
+@app.command()
+@with_option_groups
+def derive(
+    output: ReportOptions,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Claims by name or number. (default: all, in one table)")
+    ] = None,
+    names_only: Annotated[bool, typer.Option("--list", help="Name the claims; run nothing.")] = False,
+) -> None:
+    """Run the derivations: what is proved, step by step, and what of the paper holds in scope or is repaired.
+
+    With names, the steps are shown. The exit status is 1 if a step or a check does not hold.
+
+    Example: ropegeo derive dirichlet_bound
+
+    Example: ropegeo derive --report derivations.html
+    """
+    from ropegeo.cli.derive import run
+
+    run(names or (), output, names_only=names_only)

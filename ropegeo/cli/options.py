@@ -149,6 +149,18 @@ class OutputOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """What is said of derivations, and where."""
+
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)] = False
+    report: Annotated[
+        str | None,
+        typer.Option(help="Write a document to this .md or .html file, formulas typeset.", rich_help_panel=OUTPUT),
+    ] = None
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.", rich_help_panel=OUTPUT)] = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlotOptions:
     """Whether to draw."""
 

@@ -108,12 +108,14 @@ class MarginCurve:
         margin_of: what `margin` is the margin of.
         inputs: the class that `best` and `worst` range over.
         beta: logit units per unit of margin.
+        complete_to: if the points are all steps of a staircase up to some length, that length; else None.
     """
 
     points: tuple[MarginPoint, ...]
     margin_of: str
     inputs: str
     beta: float
+    complete_to: int | None = None
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -146,6 +148,7 @@ class MarginCurve:
             "beta": self.beta,
             "margin_of": self.margin_of,
             "inputs": self.inputs,
+            **({} if self.complete_to is None else {"complete_to": safe_integer(self.complete_to)}),
             "rows": [point.to_dict(digits, written) for point in self.points],
         }
 
@@ -159,11 +162,13 @@ class MarginCurve:
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
             raise FileFormatError(f"margin curve: expected schema {SCHEMA!r}")
         try:
+            complete_to = data.get("complete_to")
             return cls(
                 points=tuple(MarginPoint.from_dict(row) for row in data["rows"]),
                 margin_of=str(data["margin_of"]),
                 inputs=str(data["inputs"]),
                 beta=float(data["beta"]),
+                complete_to=None if complete_to is None else read_safe_integer(complete_to),
             )
         except FileFormatError:
             raise

@@ -180,7 +180,7 @@ def record_curve(
     steps = staircase(aimed, n - 1, route=route, threads=threads, progress=progress)
     first = max(2, offset + 1)
     falls = {first, *(offset + 1 + t for t in steps.steps if t > offset)}
-    return curve_of(steps, aimed, sorted(m for m in falls if m <= n), digits)
+    return replace(curve_of(steps, aimed, sorted(m for m in falls if m <= n), digits), complete_to=n)
 
 
 def drawn_lengths(

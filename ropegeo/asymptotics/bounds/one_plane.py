@@ -1,4 +1,4 @@
-"""Bounds on the margin of an index head on one plane, docs/MATHEMATICS.md, sections 5 and 6.
+"""Bounds on the margin of an index head on one plane, docs/MATHEMATICS.md, section 5.
 
 The reach T = max(s, n-1-s) is the largest displacement from offset s that length n shows. Margins are in units of beta.
 """
@@ -10,6 +10,12 @@ from jaxtyping import Float
 
 from ropegeo._arrays import FloatArray
 from ropegeo.asymptotics.bounds.scope import within
+
+LEAST_LIMSUP = ((5 + 5**0.5) / 10) ** 2
+"""Smallest limsup of (T+1)^2 margin/(2 pi^2) over irrational theta/(2 pi), 0.5236..: derivation `limsup`."""
+
+GREATEST_LIMINF = 1 / 5
+"""Largest liminf of (T+1)^2 margin/(2 pi^2) over irrational theta/(2 pi): derivation `limsup`."""
 
 
 def dirichlet_bound(reach: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*shape"]:
@@ -36,20 +42,169 @@ def dirichlet_bound(reach: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*s
     return bound
 
 
-def index_bound_as_printed(length: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*shape"]:
-    """2 pi^2/n^2, the bound on Index(n) as Theorem 3.2 prints it.
+def convergent_lower_bound(
+    denominator: Float[FloatArray, "*#shape"], next_denominator: Float[FloatArray, "*#shape"]
+) -> Float[FloatArray, "*#shape"]:
+    """1 - cos(2 pi/(q_k + q_(k+1))): a one-plane index head has a larger margin at every reach q_k <= T < q_(k+1).
 
-    It holds for letter queries (offset 0, T + 1 = n). For an offset near half the length only T + 1 = n - i positions
-    compete and the margin can exceed it (n = 7, offset 1, angle 1: 0.4597 against 0.4028): use `dirichlet_bound` there.
+    q_k is the last convergent denominator of theta/(2 pi) within the reach, q_(k+1) the next. Where theta/(2 pi) is
+    rational, this holds as long as there is a next one; after that the margin is 0.
 
     Args:
-        length: n >= 2.
+        denominator: q_k >= 1.
+        next_denominator: q_(k+1) >= 2, not below q_k (it is above, but doubles may round the two to one).
 
     Raises:
-        InvalidInputError: a length below 2.
+        InvalidInputError: anything else.
 
-    Source: Urrutia et al., arXiv 2605.31558, Theorem 3.2; scope: docs/MATHEMATICS.md, section 6.
+    Accuracy: relative error below 2e-15 (sine form).
+
+    Source: docs/MATHEMATICS.md, section 5; proof in derivations, `lower_bound`.
+
+    Example:
+        >>> bool(convergent_lower_bound(np.array(710.0), np.array(103_993.0)) < 1.8173640789234051e-9)  # theta = 1
+        True
     """
-    within("index_bound_as_printed", length >= 2, "length >= 2", length=length)
-    bound: FloatArray = np.asarray(2 * (np.pi / length) ** 2)
+    within(
+        "convergent_lower_bound",
+        (denominator >= 1) & (next_denominator >= denominator) & (next_denominator >= 2),
+        "1 <= denominator <= next_denominator, next_denominator >= 2",
+        denominator=denominator,
+        next_denominator=next_denominator,
+    )
+    bound: FloatArray = np.asarray(2 * np.sin(np.pi / (denominator + next_denominator)) ** 2)
+    return bound
+
+
+def convergent_upper_bound(next_denominator: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*shape"]:
+    """1 - cos(2 pi/q_(k+1)): no one-plane index head has a larger margin at a reach q_k <= T < q_(k+1).
+
+    Met only where theta/(2 pi) is rational with denominator q_(k+1). As q_(k+1) >= T + 1, it is at most
+    `dirichlet_bound`.
+
+    Args:
+        next_denominator: q_(k+1) >= 2, the first convergent denominator of theta/(2 pi) beyond the reach.
+
+    Raises:
+        InvalidInputError: below 2 (a reach has at least 1 in it, so the next denominator cannot be 1).
+
+    Accuracy: relative error below 1e-15 (sine form).
+
+    Source: docs/MATHEMATICS.md, section 5; proof in derivations, `lower_bound`.
+
+    Example:
+        >>> float(convergent_upper_bound(np.array(2.0)))
+        2.0
+    """
+    within("convergent_upper_bound", next_denominator >= 2, "next_denominator >= 2", next_denominator=next_denominator)
+    bound: FloatArray = np.asarray(2 * np.sin(np.pi / next_denominator) ** 2)
+    return bound
+
+
+def envelope_constant(
+    ratio: Float[FloatArray, "*#shape"], tail: Float[FloatArray, "*#shape"]
+) -> Float[FloatArray, "*#shape"]:
+    """1/(1 + x y)^2: (T+1)^2 margin/(2 pi^2) where a step of the staircase ends, T = q_(k+1) - 1, as k grows.
+
+    At finite k, for irrational theta/(2 pi), the true value is below by a relative pi^2/(3 q_(k+1)^2) at most.
+
+    Args:
+        ratio: x = q_k/q_(k+1), 0 to 1.
+        tail: y = 1/alpha_(k+2) = [0; a_(k+2), a_(k+3), ...], 0 to 1.
+
+    Raises:
+        InvalidInputError: outside 0 to 1.
+
+    Accuracy: relative error below 1e-15.
+
+    Source: docs/MATHEMATICS.md, section 5; proof in derivations, `limsup`.
+
+    Example:
+        >>> float(envelope_constant(np.array(0.5), np.array(0.0)))
+        1.0
+    """
+    _fractions("envelope_constant", ratio, tail)
+    constant: FloatArray = np.asarray(1 / (1 + ratio * tail) ** 2)
+    return constant
+
+
+def trough_constant(
+    ratio: Float[FloatArray, "*#shape"], tail: Float[FloatArray, "*#shape"]
+) -> Float[FloatArray, "*#shape"]:
+    """x^2/(1 + x y)^2: q_k^2 margin/(2 pi^2) where a step of the staircase begins, T = q_k, as k grows.
+
+    T^2 stands for (T+1)^2, which is the same in the limit. At finite k, for irrational theta/(2 pi), the true value is
+    below by a relative pi^2/(3 q_(k+1)^2) at most.
+
+    Args:
+        ratio: x = q_k/q_(k+1), 0 to 1.
+        tail: y = 1/alpha_(k+2) = [0; a_(k+2), a_(k+3), ...], 0 to 1.
+
+    Raises:
+        InvalidInputError: outside 0 to 1.
+
+    Accuracy: relative error below 1e-15.
+
+    Source: docs/MATHEMATICS.md, section 5; proof in derivations, `limsup`.
+
+    Example:
+        >>> float(trough_constant(np.array(0.5), np.array(0.0)))
+        0.25
+    """
+    _fractions("trough_constant", ratio, tail)
+    constant: FloatArray = np.asarray((ratio / (1 + ratio * tail)) ** 2)
+    return constant
+
+
+def _fractions(call: str, ratio: Float[FloatArray, "*#shape"], tail: Float[FloatArray, "*#shape"]) -> None:
+    """Refuse what is neither a quotient of neighbouring denominators and a tail nor a limit of such."""
+    inside = (ratio >= 0) & (ratio <= 1) & (tail >= 0) & (tail <= 1)
+    within(call, inside, "0 <= ratio <= 1, 0 <= tail <= 1", ratio=ratio, tail=tail)
+
+
+def small_angle_upper(angle: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*shape"]:
+    """x^2/2: 1 - cos x is never above it.
+
+    With x = 2 pi/(T+1): `dirichlet_bound` is at most 2 pi^2/(T+1)^2, and less by a relative pi^2/(3 (T+1)^2) at most.
+
+    Args:
+        angle: x in radians, any finite number.
+
+    Raises:
+        InvalidInputError: NaN or infinite.
+
+    Accuracy: relative error below 1e-15; infinite where the square overflows.
+
+    Source: docs/MATHEMATICS.md, section 5; proof in derivations, `small_angle`.
+
+    Example:
+        >>> float(small_angle_upper(np.array(2.0)))
+        2.0
+    """
+    within("small_angle_upper", np.isfinite(angle), "a finite angle", angle=angle)
+    with np.errstate(over="ignore"):
+        bound: FloatArray = np.asarray(angle**2 / 2)
+    return bound
+
+
+def small_angle_lower(angle: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*shape"]:
+    """x^2/2 - x^4/24: 1 - cos x is never below it; above |x| = sqrt(12) it is negative and says nothing.
+
+    Args:
+        angle: x in radians, any finite number.
+
+    Raises:
+        InvalidInputError: NaN or infinite.
+
+    Accuracy: error below 1e-15 (x^2/2 + x^4/24); minus infinity where that overflows.
+
+    Source: docs/MATHEMATICS.md, section 5; proof in derivations, `small_angle`.
+
+    Example:
+        >>> bool(small_angle_lower(np.array(2.0)) < 1 - np.cos(2.0))
+        True
+    """
+    within("small_angle_lower", np.isfinite(angle), "a finite angle", angle=angle)
+    with np.errstate(over="ignore"):
+        bound: FloatArray = np.asarray(angle**2 / 2 * (1 - angle**2 / 12))
     return bound

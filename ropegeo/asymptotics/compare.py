@@ -1,0 +1,185 @@
+"""A theoretical curve against data: how far apart they are, and whether by more than the noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import f as fisher
+
+from ropegeo._arrays import FloatArray
+from ropegeo.asymptotics.data import FEWEST_POINTS, DecayData
+from ropegeo.asymptotics.fitted_law import Estimate
+from ropegeo.asymptotics.intervals import CONFIDENCE, NONE, spread
+from ropegeo.errors import InvalidInputError
+from ropegeo.exact import safe_integer
+
+SCHEMA = "ropegeo.comparison/1"
+VERDICTS = {
+    "identical": "the data are the theory, to the rounding of either",
+    "agrees": "the data do not differ from the theory by more than their noise",
+    "differs_by_factor": "the data are the theory times a constant factor",
+    "differs": "the data depart from the theory by more than a constant factor",
+    "opposite_signs": "at some length one wins where the other fails",
+    "too_few_points": f"fewer than {FEWEST_POINTS} lengths at which both margins are positive",
+}
+ROUNDINGS = 16
+"""Exact data and theory are identical if they are this near, in units of their errors."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Comparison:
+    """Data and theory at the same lengths.
+
+    Attributes:
+        verdict: a key of `VERDICTS`.
+        points: how many lengths are compared: where both margins are positive.
+        factor: data over theory, the geometric mean, with its interval.
+        drift: the exponent of n in data over theory, with its interval: 0 if they differ by a factor only.
+        p_agrees: probability of a departure at least this large if the data are the theory with noise; NaN if exact.
+        p_factor: the same, if they are a constant factor times the theory.
+        rms: root mean square of log(data/theory).
+        largest: the largest factor apart, at least 1.
+        at: the length where that is.
+        opposite: lengths at which exactly one of the two is positive.
+        lengths: compared.
+        log_ratio: log(data/theory) at each.
+    """
+
+    verdict: str
+    points: int
+    factor: Estimate
+    drift: Estimate
+    p_agrees: float
+    p_factor: float
+    rms: float
+    largest: float
+    at: int | None
+    opposite: tuple[int, ...]
+    lengths: tuple[int, ...]
+    log_ratio: Float[FloatArray, " points"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {
+            "schema": SCHEMA,
+            "verdict": self.verdict,
+            "meaning": VERDICTS[self.verdict],
+            "points": self.points,
+            "factor": self.factor.to_dict(),
+            "drift": self.drift.to_dict(),
+            "p_agrees": _finite(self.p_agrees),
+            "p_factor": _finite(self.p_factor),
+            "rms_log_ratio": _finite(self.rms),
+            "largest_factor": _finite(self.largest),
+            "at_length": None if self.at is None else safe_integer(self.at),
+            "opposite_signs": [safe_integer(n) for n in self.opposite[:20]],
+        }
+
+
+def compare_decay(data: DecayData, theory: DecayData) -> Comparison:
+    """Compare measured or computed margins with a theoretical curve.
+
+    The logarithm of their ratio is regressed on a constant and log n; with noise in the data, an F test with the
+    covariance of `intervals.spread` says whether both coefficients may be 0 (the data agree), or the slope alone (they are
+    a factor apart).
+
+    Args:
+        data: margins at some lengths.
+        theory: margins at the same lengths.
+
+    Raises:
+        InvalidInputError: other lengths.
+
+    Accuracy: the p-values are those of the t and F distributions of `intervals`; for exact data there is no noise, and
+        the question is whether both are equal within their errors.
+
+    Example:
+        >>> from ropegeo.asymptotics.data import decay_data
+        >>> lengths = [10, 20, 40, 80, 160]
+        >>> theory = decay_data(lengths, [1 / n for n in lengths])
+        >>> compare_decay(decay_data(lengths, [2 / n for n in lengths]), theory).verdict
+        'differs_by_factor'
+    """
+    if data.lengths != theory.lengths:
+        raise InvalidInputError("compare_decay: data and theory must have the same lengths")
+    both = data.positive & theory.positive
+    opposite = tuple(n for n, one, two in zip(data.lengths, data.positive, theory.positive, strict=True) if one != two)
+    used, model = data.at(both), theory.at(both)
+    ratio = used.log_margin - model.log_margin
+    count = len(used.lengths)
+    apart = np.abs(ratio)
+    summary: dict[str, Any] = {
+        "points": count,
+        "rms": float(np.sqrt(np.mean(ratio**2))) if count else math.nan,
+        "largest": math.exp(min(float(apart.max()), 700.0)) if count else math.nan,
+        "at": used.lengths[int(apart.argmax())] if count else None,
+        "opposite": opposite,
+        "lengths": used.lengths,
+        "log_ratio": ratio,
+    }
+    if count < FEWEST_POINTS:
+        unknown = Estimate(value=math.nan)
+        verdict = "opposite_signs" if opposite else "too_few_points"
+        return Comparison(
+            verdict=verdict, factor=unknown, drift=unknown, p_agrees=math.nan, p_factor=math.nan, **summary
+        )
+    unit = np.ones(count) if used.sd is None else used.sd / used.margin
+    # Centred, so that the first coefficient is the mean of the log ratio.
+    centred = used.log_length - np.average(used.log_length, weights=1 / unit**2)
+    design = np.column_stack([np.ones(count), centred]) / unit[:, None]
+    solution: FloatArray = np.asarray(np.linalg.lstsq(design, ratio / unit, rcond=None)[0], dtype=np.float64)
+    known = None if used.is_exact else spread(design, ratio / unit - design @ solution)
+    if known is None:
+        kind, ends, p_agrees, p_factor = NONE, np.full((2, 2), math.nan), math.nan, math.nan
+    else:
+        kind, ends = known.kind, solution[:, None] + np.outer(known.half_widths, [-1, 1])
+        p_agrees = _tail(solution, known.covariance, known.freedom)
+        p_factor = _tail(solution[1:], known.covariance[1:, 1:], known.freedom)
+    near = bool((apart <= ROUNDINGS * (used.relative_error + model.relative_error)).all())
+    return Comparison(
+        verdict=_verdict(near, opposite, p_agrees, p_factor, float(np.ptp(ratio)), used, model),
+        factor=Estimate(value=math.exp(solution[0]), low=math.exp(ends[0, 0]), high=math.exp(ends[0, 1]), kind=kind),
+        drift=Estimate(value=float(solution[1]), low=float(ends[1, 0]), high=float(ends[1, 1]), kind=kind),
+        p_agrees=p_agrees,
+        p_factor=p_factor,
+        **summary,
+    )
+
+
+def _verdict(
+    near: bool,
+    opposite: tuple[int, ...],
+    p_agrees: float,
+    p_factor: float,
+    spread_seen: float,
+    used: DecayData,
+    model: DecayData,
+) -> str:
+    if opposite:
+        return "opposite_signs"
+    if near:
+        return "identical"
+    level = 1 - CONFIDENCE
+    if math.isnan(p_agrees):  # no noise: a factor is constant, or it is not
+        rounding = ROUNDINGS * float((used.relative_error + model.relative_error).max())
+        return "differs_by_factor" if spread_seen <= rounding else "differs"
+    if p_agrees >= level:
+        return "agrees"
+    return "differs_by_factor" if p_factor >= level else "differs"
+
+
+def _tail(estimate: FloatArray, covariance: FloatArray, freedom: float) -> float:
+    """Probability of a larger F statistic if the coefficients are 0."""
+    size = estimate.size
+    if not np.any(covariance):  # no noise is left over: any departure is one
+        return 0.0 if np.any(np.abs(estimate) > 1e-12) else 1.0
+    statistic = float(estimate @ np.linalg.solve(covariance, estimate)) / size
+    return float(fisher.sf(statistic, size, freedom))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

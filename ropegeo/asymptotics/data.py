@@ -1,0 +1,273 @@
+"""What a decay is fitted to: margins at lengths, how well each is known, and the envelope of a staircase."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal
+from itertools import pairwise
+from operator import index
+
+import numpy as np
+from jaxtyping import Float
+
+from ropegeo._arrays import BoolArray, FloatArray, frozen
+from ropegeo.engine.margin import MarginCurve
+from ropegeo.errors import InvalidInputError
+from ropegeo.exact import Enclosure, short
+
+FEWEST_POINTS = 4
+COLUMNS = ("margin", "best", "worst")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DecayData:
+    """Margins at increasing lengths.
+
+    Attributes:
+        lengths: n, strictly increasing, of any size.
+        margin: nearest doubles, in the unit of the source; 0 or below where the head fails.
+        log_margin: natural logarithms, also where a margin is below the range of doubles; NaN where it is not positive.
+        sd: standard deviation of each margin, or None where none is given.
+        abs_error: proved bound on the error of each margin, or None for measured data.
+        ends_known: whether each length is known to be the last one of its step (see `envelope`).
+        begins: whether the lengths are those at which steps begin (records), so that all steps are there.
+        offset: distance that the head aims at: T = max(offset, n - 1 - offset).
+        left_out: rows that were no margins, by what they were: `bound`, `undecided`.
+        source: what the data are, for people.
+        unit: `beta` where margins are in units of the logit scale, else empty.
+    """
+
+    lengths: tuple[int, ...]
+    margin: Float[FloatArray, " points"]
+    log_margin: Float[FloatArray, " points"]
+    sd: Float[FloatArray, " points"] | None = None
+    abs_error: Float[FloatArray, " points"] | None = None
+    ends_known: bool = False
+    begins: bool = False
+    offset: int = 0
+    left_out: tuple[tuple[str, int], ...] = ()
+    source: str = "data"
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("margin", "log_margin", "sd", "abs_error"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
+        _check(self)
+
+    @property
+    def log_length(self) -> Float[FloatArray, " points"]:
+        """Natural logarithms of the lengths."""
+        return np.array([math.log(n) for n in self.lengths])
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every margin is a computed one with a proved error, so that there is no noise to speak of."""
+        return self.abs_error is not None
+
+    @property
+    def relative_error(self) -> Float[FloatArray, " points"]:
+        """Bound on the relative rounding error of each margin: at least that of a double."""
+        rounding: FloatArray = np.full(len(self.lengths), 2.0**-52)
+        if self.abs_error is None:
+            return rounding
+        known = np.exp(np.log(np.maximum(self.abs_error, 5e-324)) - np.where(self.positive, self.log_margin, np.inf))
+        return np.asarray(np.maximum(rounding, np.where(self.abs_error > 0, known, 0.0)))
+
+    @property
+    def positive(self) -> BoolArray:
+        """Where the head wins."""
+        return np.asarray(np.isfinite(self.log_margin))
+
+    @property
+    def first_nonpositive(self) -> int | None:
+        """The first length at which the margin is 0 or below: the head fails there. None if there is none."""
+        return next((n for n, wins in zip(self.lengths, self.positive, strict=True) if not wins), None)
+
+    def at(self, chosen: Sequence[int] | BoolArray) -> DecayData:
+        """Some of the points, in order: by their places, or a mask."""
+        places = np.arange(len(self.lengths))[np.asarray(chosen)]
+        return replace(
+            self,
+            lengths=tuple(self.lengths[place] for place in places),
+            margin=self.margin[places],
+            log_margin=self.log_margin[places],
+            sd=None if self.sd is None else self.sd[places],
+            abs_error=None if self.abs_error is None else self.abs_error[places],
+        )
+
+    def between(self, first: int | None, last: int | None) -> DecayData:
+        """The points with lengths from `first` to `last`, both included."""
+        low, high = first or 0, last or math.inf
+        return self.at(np.array([low <= n <= high for n in self.lengths], dtype=bool))
+
+
+def _check(data: DecayData) -> None:
+    count = len(data.lengths)
+    for name in ("margin", "log_margin", "sd", "abs_error"):
+        values = getattr(data, name)
+        if values is not None and values.shape != (count,):
+            raise InvalidInputError(f"decay data: {count} lengths, but {name} has the shape {values.shape}")
+    for row, (before, after) in enumerate(pairwise(data.lengths), start=2):
+        if after <= before:
+            what = "is there twice" if after == before else f"comes after {short(before)}"
+            raise InvalidInputError(
+                f"decay data, row {row}: length {short(after)} {what}; sort by length, one row each"
+            )
+    for row, n in enumerate(data.lengths, start=1):
+        if n < 1:
+            raise InvalidInputError(f"decay data, row {row}: length {short(n)} must be at least 1")
+    for name in ("margin", "sd", "abs_error"):
+        values = getattr(data, name)
+        if values is None:
+            continue
+        bad = ~np.isfinite(values) | ((values <= 0) if name == "sd" else (values < 0) & (name == "abs_error"))
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InvalidInputError(
+                f"decay data, row {row + 1} (length {short(data.lengths[row])}): {name} is {values[row]:g}; it must be "
+                + {"margin": "a finite number", "sd": "above 0", "abs_error": "0 or above"}[name]
+            )
+
+
+def decay_data(
+    lengths: Sequence[int],
+    margins: Sequence[float | Decimal] | Float[FloatArray, " points"],
+    *,
+    sd: Sequence[float] | Float[FloatArray, " points"] | None = None,
+    abs_error: Sequence[float] | Float[FloatArray, " points"] | None = None,
+    offset: int = 0,
+    source: str = "data",
+    unit: str = "",
+) -> DecayData:
+    """Data from numbers.
+
+    Args:
+        lengths: n >= 1, strictly increasing integers of any size.
+        margins: one a length; decimals keep what is below the range of doubles.
+        sd: standard deviation of each margin, where it is known.
+        abs_error: proved error of each margin, for computed ones: says that there is no noise.
+        offset: distance that the head aims at.
+        source: what the data are, for people.
+        unit: `beta` where margins are in units of the logit scale.
+
+    Raises:
+        InvalidInputError: with the row: not as many of each, unsorted or repeated lengths, NaN, an sd that is not
+            positive.
+
+    Example:
+        >>> decay_data([10, 20, 40], [0.04, 0.01, -0.002]).first_nonpositive
+        40
+    """
+    try:
+        exact = tuple(index(n) for n in lengths)
+    except TypeError as error:
+        raise InvalidInputError(f"decay data: lengths must be integers ({error})") from error
+    if len(margins) != len(exact):
+        raise InvalidInputError(f"decay data: {len(exact)} lengths, but {len(margins)} margins")
+    return DecayData(
+        lengths=exact,
+        margin=np.array([float(value) for value in margins]),
+        log_margin=np.array([_log(value) for value in margins]),
+        sd=None if sd is None else np.asarray(sd, dtype=np.float64),
+        abs_error=None if abs_error is None else np.asarray(abs_error, dtype=np.float64),
+        offset=offset,
+        source=source,
+        unit=unit,
+    )
+
+
+def curve_data(curve: MarginCurve, *, column: str = "margin") -> DecayData:
+    """Data from a curve of the engine.
+
+    Args:
+        curve: of `margin_curve` or `record_curve`; of the latter it is known that all steps are there.
+        column: `margin`, `best` or `worst`.
+
+    Raises:
+        InvalidInputError: another column, or one that has no value at some length.
+    """
+    if column not in COLUMNS:
+        raise InvalidInputError(f"curve data: column {column!r} is unknown; use one of {', '.join(COLUMNS)}")
+    rows, kept = [], []
+    for point in curve.points:
+        value: Enclosure | None = getattr(point, column)
+        if value is None:
+            raise InvalidInputError(f"curve data: {column} is not known at length {short(point.length)}")
+        kind = "bound" if point.status == "bound" else "undecided" if value.sign is None else ""
+        rows.append(kind)
+        if not kind:
+            kept.append((point.length, value, point.at))
+    offset = _offset([(n, at) for n, _, at in kept])
+    return DecayData(
+        lengths=tuple(n for n, _, _ in kept),
+        margin=np.array([float(value) for _, value, _ in kept]),
+        log_margin=np.array([_log_of(value) for _, value, _ in kept]),
+        abs_error=np.array([value.abs_error for _, value, _ in kept]),
+        begins=curve.complete_to is not None and column == "margin",
+        offset=offset or 0,
+        left_out=counted(rows),
+        source=f"{column} of {curve.margin_of}" if column == "margin" else f"{column} over {curve.inputs}",
+        unit="beta",
+    )
+
+
+def counted(kinds: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """How many rows there are of each kind that is left out."""
+    return tuple((kind, kinds.count(kind)) for kind in ("bound", "undecided") if kind in kinds)
+
+
+def _offset(rows: Sequence[tuple[int, int]]) -> int | None:
+    """The offset of an index head whose rows all begin steps: one at t > 0 is first seen at length t + 1 + offset."""
+    found = {n - 1 - at for n, at in rows if at > 0}
+    return found.pop() if len(found) == 1 and len(rows) > 2 else None
+
+
+def begins_steps(lengths: Sequence[int], at: Sequence[int], margins: Sequence[float | Decimal]) -> int | None:
+    """The offset if rows are the lengths at which a staircase falls, told by the runner-up's displacement; else None.
+
+    Each such row has its runner-up at the farthest displacement that it sees, and its margin is below the one before.
+    """
+    offset = _offset(list(zip(lengths, at, strict=True)))
+    falls = all(after < before for before, after in pairwise(margins))
+    later = all(n - 1 - t == offset for n, t in zip(lengths[1:], at[1:], strict=True))
+    return offset if offset is not None and offset >= 0 and falls and later else None
+
+
+def _log(value: float | Decimal) -> float:
+    if not value > 0:
+        return math.nan
+    return (
+        float(Context(prec=25, Emin=-999_999, Emax=999_999).ln(value))
+        if isinstance(value, Decimal)
+        else math.log(value)
+    )
+
+
+def _log_of(value: Enclosure) -> float:
+    """The logarithm of the middle of an enclosure, without forming it as a double."""
+    if value.sign != 1:
+        return math.nan
+    middle = (value.low + value.high) / 2
+    return math.log(middle.numerator) - math.log(middle.denominator)
+
+
+def envelope(data: DecayData) -> DecayData:
+    """The staircase from above: the last length of each step, with the margin there.
+
+    A step is a run of equal margins. Where the lengths are those at which steps begin, a step ends one before the next
+    begins; otherwise at its last length in the data. The last step is left out if some step is longer than one length:
+    where it ends is not known. Data without equal neighbours, as all measured ones are, are their own envelope.
+    """
+    if data.begins:
+        kept = data.at(range(len(data.lengths) - 1))
+        ends = tuple(n - 1 for n in data.lengths[1:])
+        return replace(kept, lengths=ends, begins=False, ends_known=True)
+    new = [place for place, (one, two) in enumerate(pairwise(data.margin.tolist())) if one != two]
+    last = len(data.lengths) - 1
+    if len(new) == last:
+        return data
+    known = all(data.lengths[place + 1] == data.lengths[place] + 1 for place in new)
+    return replace(data.at(new), ends_known=known)

@@ -1,0 +1,232 @@
+"""One law, fitted: its parameters with intervals, its residuals, and what it costs in a comparison."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import least_squares
+
+from ropegeo._arrays import FloatArray
+from ropegeo.asymptotics.data import DecayData
+from ropegeo.asymptotics.intervals import ENCLOSURE, FEW_POINTS, LIKELIHOOD, NONE, Spread, band, spread
+from ropegeo.asymptotics.laws import Law
+
+TRIED = 6
+"""Starts that are followed to the end: those with the least squared error."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A fitted number.
+
+    Attributes:
+        value: the estimate.
+        low: lower end of its interval; NaN where there is none.
+        high: upper end.
+        kind: what the interval means, a key of `intervals.KINDS`.
+    """
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    kind: str = NONE
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        ends = {
+            name: value if math.isfinite(value) else None for name, value in (("low", self.low), ("high", self.high))
+        }
+        return {"value": self.value, **ends, "kind": self.kind}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LawFit:
+    """A law fitted to data.
+
+    Attributes:
+        law: name, one of `laws.LAWS`.
+        formula: margin as a function of n.
+        parameters: estimates by name.
+        fixed: numbers of the law that are not fitted, as texts by name.
+        log_margin: what the law says at each length used.
+        rms: root mean square of the relative deviation (of the log margin).
+        largest: the largest relative deviation.
+        lag1: correlation of neighbouring residuals.
+        correlation: that of neighbouring errors, as it is allowed for in the intervals.
+        scale: residuals in units of the standard deviations given; NaN where none are.
+        log_likelihood: at its maximum over the parameters, up to a constant that all laws share.
+        counted: free numbers, those of the noise included.
+        aicc: Akaike's criterion with the correction for few points; infinite where there are too few for the law.
+        determined: whether the data determine all parameters.
+    """
+
+    law: str
+    formula: str
+    parameters: dict[str, Estimate]
+    fixed: dict[str, str]
+    log_margin: Float[FloatArray, " points"]
+    rms: float
+    largest: float
+    lag1: float
+    correlation: float
+    scale: float
+    log_likelihood: float
+    counted: int
+    aicc: float
+    determined: bool
+    model: Any = field(repr=False)
+    """Natural parameters to log margins, as fitted; not part of the JSON."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, without what the law says at each length."""
+        return {
+            "law": self.law,
+            "formula": self.formula,
+            "parameters": {name: estimate.to_dict() for name, estimate in self.parameters.items()},
+            "fixed": dict(self.fixed),
+            "rms": self.rms,
+            "largest": self.largest,
+            "lag1": _finite(self.lag1),
+            "correlation": self.correlation,
+            "scale": _finite(self.scale),
+            "log_likelihood": self.log_likelihood,
+            "counted": self.counted,
+            "aicc": _finite(self.aicc),
+            "determined": self.determined,
+        }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def fit_law(law: Law, data: DecayData) -> LawFit | None:
+    """Fit one law to data whose margins are all positive: weighted least squares on the logarithm.
+
+    That is maximum likelihood for relative errors that are normal. The weights are (margin/sd)^2 where sd is given.
+    Where no residual is left but rounding, the error of the data stands for the noise.
+
+    Returns:
+        None where the law is not for these data or the search for its parameters does not end.
+    """
+    if law.why_not:
+        return None
+    unit = np.ones(len(data.lengths)) if data.sd is None else data.sd / data.margin
+
+    def natural(inner: FloatArray) -> FloatArray:
+        # A floor that is not there runs off to 0, where its logarithm would end the search.
+        return np.where(law.positive, np.exp(np.where(law.positive, np.clip(inner, -700, 700), 0.0)), inner)
+
+    def residuals(inner: FloatArray) -> FloatArray:
+        return np.asarray((data.log_margin - law.model(natural(inner))) / unit)
+
+    inner = _minimum(law, residuals)
+    if inner is None:
+        return None
+    rest = residuals(inner)
+    if not np.isfinite(rest).all():
+        return None
+    jacobian = _jacobian(residuals, inner)
+    known = spread(jacobian, rest) if inner.size and np.isfinite(jacobian).all() else None
+    floor = float(np.mean((data.relative_error / unit) ** 2))
+    likelihood, noise = _log_likelihood(rest, floor, 0.0 if known is None or data.is_exact else known.correlation)
+    counted = law.counted + noise
+    count = rest.size
+    shown = rest * unit
+    squares = float(rest @ rest)
+    parameters = _estimates(law, data, inner, jacobian, rest, known)
+    return LawFit(
+        law=law.name,
+        formula=law.formula,
+        parameters=parameters,
+        fixed=dict(law.fixed),
+        log_margin=np.asarray(law.model(natural(inner))),
+        rms=float(np.sqrt(np.mean(shown**2))),
+        largest=float(np.abs(shown).max()),
+        lag1=float(rest[1:] @ rest[:-1]) / squares if squares > 0 else math.nan,
+        correlation=0.0 if known is None or data.is_exact else known.correlation,
+        scale=math.nan if data.sd is None else math.sqrt(squares / max(count - inner.size, 1)),
+        log_likelihood=likelihood,
+        counted=counted,
+        aicc=_aicc(likelihood, counted, count),
+        determined=not inner.size or known is not None,
+        model=law.model,
+    )
+
+
+def _minimum(law: Law, residuals: Any) -> FloatArray | None:
+    """Inner parameters with the least squared error."""
+    if not law.parameters:
+        return np.zeros(0)
+    starts = []
+    for start in law.starts:
+        inner = np.array(
+            [math.log(value) if positive else value for value, positive in zip(start, law.positive, strict=True)]
+        )
+        rest = residuals(inner)
+        if np.isfinite(rest).all():
+            starts.append((float(rest @ rest), tuple(inner)))
+    best = None
+    for _, start in sorted(starts)[:TRIED]:
+        found = least_squares(
+            residuals, np.array(start), jac="3-point", x_scale="jac", ftol=1e-15, xtol=1e-15, gtol=1e-15, max_nfev=400
+        )
+        if np.isfinite(found.cost) and (best is None or found.cost < best.cost):
+            best = found
+    return None if best is None else np.asarray(best.x)
+
+
+def _jacobian(residuals: Any, inner: FloatArray) -> FloatArray:
+    """Central differences, in steps that suit the size of each parameter."""
+    columns = []
+    for place, value in enumerate(inner):
+        step = 1e-6 * max(abs(value), 1e-3)
+        ends = [residuals(np.where(np.arange(inner.size) == place, value + side * step, inner)) for side in (1, -1)]
+        columns.append((ends[0] - ends[1]) / (2 * step))
+    return np.column_stack(columns) if columns else np.zeros((residuals(inner).size, 0))
+
+
+def _estimates(
+    law: Law, data: DecayData, inner: FloatArray, jacobian: FloatArray, rest: FloatArray, known: Spread | None
+) -> dict[str, Estimate]:
+    """Natural parameters with their intervals: enclosures where there is no noise."""
+    found = {}
+    if law.found is not None:
+        name, value, low, high = law.found
+        found[name] = Estimate(value=value, low=low, high=high, kind=LIKELIHOOD)
+    ends, kind = None, NONE
+    if known is not None and data.is_exact:
+        moves = band(jacobian, rest)
+        if moves is not None:
+            ends, kind = inner[:, None] + moves, ENCLOSURE
+    elif known is not None:
+        ends, kind = inner[:, None] + np.outer(known.half_widths, [-1, 1]), known.kind
+    for place, name in enumerate(law.parameters):
+        values = [inner[place], *(ends[place] if ends is not None else (math.nan, math.nan))]
+        value, low, high = (math.exp(min(v, 709.0)) if law.positive[place] else float(v) for v in values)
+        found[name] = Estimate(value=value, low=low, high=high, kind=kind)
+    return found
+
+
+def _log_likelihood(rest: FloatArray, floor: float, correlation: float) -> tuple[float, int]:
+    """Normal log-likelihood of residuals, the variance at its best, and how many numbers the noise counts.
+
+    From `FEW_POINTS` points on neighbours may be correlated, for every law alike. The variance is not taken below that
+    of the data's own rounding, so that no law is better than exact.
+    """
+    count = rest.size
+    if count < FEW_POINTS:
+        return -count / 2 * math.log(max(float(rest @ rest) / count, floor)), 1
+    steps = rest[1:] - correlation * rest[:-1]
+    squares = float(steps @ steps) + (1 - correlation**2) * float(rest[0]) ** 2
+    likelihood = -count / 2 * math.log(max(squares / count, floor)) + math.log(1 - correlation**2) / 2
+    return likelihood, 2
+
+
+def _aicc(likelihood: float, counted: int, count: int) -> float:
+    left = count - counted - 1
+    return math.inf if left <= 0 else 2 * counted - 2 * likelihood + 2 * counted * (counted + 1) / left

@@ -1,0 +1,226 @@
+"""The laws by which a margin may fall, as log margin(n) in a few parameters.
+
+Every law is fitted to the logarithm of the margin: relative errors count alike at every length. A law is a value: its
+formula, its parameters, where a search for them starts, and how many it costs in a comparison.
+
+Source: docs/MATHEMATICS.md, sections 5, 6 and 10.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+
+from ropegeo._arrays import FloatArray
+from ropegeo.asymptotics.data import DecayData
+
+Model: TypeAlias = Callable[[FloatArray], FloatArray]
+"""Parameters to log margins at the lengths of the data."""
+
+LARGEST_LENGTH = 1e150
+"""Beyond, n itself is no double worth computing with: only laws in log n are fitted."""
+MANY_PLANES = 64
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Law:
+    """One law, made for given data.
+
+    Attributes:
+        name: `power`, `staircase`, `planes`, `retrieval`, `exponential`, `constant` or `power_floor`.
+        formula: margin as a function of n.
+        parameters: their names.
+        positive: which of them are fitted by their logarithm, as they cannot be 0 or negative.
+        model: natural parameters to log margins at the data's lengths.
+        starts: where the search begins; the best end is kept.
+        counted: how many free numbers the law costs when laws are compared.
+        fixed: what is part of the law and not fitted, for people.
+        found: a number that its own search has found: name, value, and both ends of its likelihood interval.
+        why_not: if the law is not for these data, why; then there is nothing to fit.
+    """
+
+    name: str
+    formula: str
+    parameters: tuple[str, ...] = ()
+    positive: tuple[bool, ...] = ()
+    model: Model = lambda _: np.zeros(0)
+    starts: tuple[tuple[float, ...], ...] = ((),)
+    counted: int = 0
+    fixed: tuple[tuple[str, str], ...] = ()
+    found: tuple[str, float, float, float] | None = None
+    why_not: str = ""
+
+
+def constant(data: DecayData) -> Law:
+    """No decay: margin = C."""
+    count = len(data.lengths)
+    return Law(
+        name="constant",
+        formula="C",
+        parameters=("C",),
+        positive=(True,),
+        model=lambda p: np.full(count, math.log(p[0])),
+        starts=((math.exp(_bounded(float(data.log_margin.mean()))),),),
+        counted=1,
+    )
+
+
+def power(data: DecayData) -> Law:
+    """Power of n with a free exponent: margin = C n^exponent."""
+    x = data.log_length
+    slope, level = line(x, data.log_margin)
+    return Law(
+        name="power",
+        formula="C n^exponent",
+        parameters=("C", "exponent"),
+        positive=(True, False),
+        model=lambda p: math.log(p[0]) + p[1] * x,
+        starts=((math.exp(_bounded(level)), slope),),
+        counted=2,
+    )
+
+
+def planes(data: DecayData, count: int | None = None) -> Law:
+    """Power -2/F with a whole number of planes F: the order that simultaneous approximation allows F equal rivals.
+
+    F is the one of 1..64 with the least squared error, unless it is given.
+    """
+    x = data.log_length
+    weights = 1 / _relative_sd(data) ** 2
+
+    def misfit(planes_used: int) -> float:
+        rest = data.log_margin + 2 / planes_used * x
+        return float(np.sum(weights * (rest - np.average(rest, weights=weights)) ** 2))
+
+    chosen = count or min(range(1, MANY_PLANES + 1), key=misfit)
+    level = float(np.mean(data.log_margin + 2 / chosen * x))
+    return Law(
+        name="planes",
+        formula="C n^(-2/F)",
+        parameters=("C",),
+        positive=(True,),
+        model=lambda p: math.log(p[0]) - 2 / chosen * x,
+        starts=((math.exp(_bounded(level)),),),
+        counted=1 if count else 2,
+        fixed=(("F", str(chosen)),),
+    )
+
+
+def exponential(data: DecayData) -> Law:
+    """Exponential: margin = C exp(-rate n)."""
+    name, formula = "exponential", "C exp(-rate n)"
+    if data.lengths[-1] > LARGEST_LENGTH:
+        return Law(name=name, formula=formula, why_not="lengths beyond 1e150")
+    n = np.array([float(m) for m in data.lengths])
+    slope, level = line(n, data.log_margin)
+    return Law(
+        name=name,
+        formula=formula,
+        parameters=("C", "rate"),
+        positive=(True, False),
+        model=lambda p: math.log(p[0]) - p[1] * n,
+        starts=((math.exp(_bounded(level)), -slope),),
+        counted=2,
+    )
+
+
+def power_floor(data: DecayData) -> Law:
+    """Power above a floor: margin = C n^exponent + floor."""
+    x = data.log_length
+    _, level = line(x, data.log_margin)
+    least = float(data.log_margin.min())
+    tails = [
+        line(x[: max(2, round(share * x.size))], data.log_margin[: max(2, round(share * x.size))])
+        for share in (1, 0.7, 0.4)
+    ]
+    starts = [
+        (math.exp(_bounded(start)), min(slope, -0.05), math.exp(_bounded(least)) * part)
+        for slope, start in tails
+        for part in (0.9, 0.5, 0.01)
+    ]
+    return Law(
+        name="power_floor",
+        formula="C n^exponent + floor",
+        parameters=("C", "exponent", "floor"),
+        positive=(True, False, True),
+        model=lambda p: np.logaddexp(math.log(p[0]) + p[1] * x, math.log(p[2])),
+        starts=tuple(starts) if math.isfinite(level) else (),
+        counted=3,
+    )
+
+
+def retrieval(data: DecayData, *, free_weight: bool) -> Law:
+    """Worst case of a one-plane Retrieval head: weight * 2 sin((omega-theta)/2) sin((omega-(2n-3) theta)/2).
+
+    That is min(cos((n-2) theta) - cos(omega-(n-1) theta), cos((n-1) theta) - cos(omega-(n-2) theta)) as a product,
+    where it is positive: (2n-3) theta < omega. `weight` is 1 where margins are in units of beta.
+    """
+    name = "retrieval"
+    formula = "2 sin((omega-theta)/2) sin((omega-(2n-3)theta)/2)"
+    formula = f"weight {formula}" if free_weight else formula
+    if data.lengths[-1] > 1e12 or data.lengths[0] < 2:
+        return Law(name=name, formula=formula, why_not="needs lengths from 2 to 1e12")
+    n = np.array([float(m) for m in data.lengths])
+    span = 2 * n - 3
+
+    def model(p: FloatArray) -> FloatArray:
+        omega, theta, weight = p[0], p[1], p[2] if free_weight else 1.0
+        far = (omega - span * theta) / 2
+        if not (0 < omega <= math.pi and 0 < theta < omega and weight > 0):
+            return np.full(n.size, -1e3)
+        # Past its scope the law is no margin: a steep slope leads the search back.
+        inside = np.log(np.sin(np.maximum(far, 1e-12))) + np.minimum(far, 0) * 1e3
+        return np.asarray(math.log(weight) + math.log(2 * math.sin((omega - theta) / 2)) + inside)
+
+    starts = []
+    for omega in np.geomspace(0.02, math.pi, 40):
+        scale = (
+            1.0 if not free_weight else math.exp(float(data.log_margin.max())) / (2 * math.sin(omega / 2) ** 2) * 1.05
+        )
+        ratio = np.exp(data.log_margin) / (scale * 2 * math.sin(omega / 2))
+        if not (ratio < 1).all():
+            continue
+        slope, _ = line(span, 2 * np.arcsin(ratio))
+        theta = float(np.clip(-slope, 1e-9 * omega / span[-1], 0.98 * omega / span[-1]))
+        starts.append((float(omega), theta, scale)[: 3 if free_weight else 2])
+    return Law(
+        name=name,
+        formula=formula,
+        parameters=("omega", "theta", "weight")[: 3 if free_weight else 2],
+        positive=(True, True, True)[: 3 if free_weight else 2],
+        model=model,
+        starts=tuple(starts),
+        counted=3 if free_weight else 2,
+        why_not="" if starts else "margins are too large for any omega up to pi",
+    )
+
+
+def line(x: Float[FloatArray, " points"], y: Float[FloatArray, " points"]) -> tuple[float, float]:
+    """Slope and level of the least-squares line, 0 and the mean where all x are equal."""
+    centred = x - x.mean()
+    spread = float(centred @ centred)
+    slope = float(centred @ (y - y.mean())) / spread if spread > 0 else 0.0
+    return slope, float(y.mean() - slope * x.mean())
+
+
+def _relative_sd(data: DecayData) -> FloatArray:
+    """What a squared deviation of log margin is divided by: sd/margin where one is given, else 1."""
+    return np.ones(len(data.lengths)) if data.sd is None else data.sd / data.margin
+
+
+def _bounded(logarithm: float) -> float:
+    """A logarithm whose exponential is a positive double."""
+    return min(max(logarithm, -700.0), 700.0)
+
+
+LAWS: tuple[str, ...] = ("constant", "power", "planes", "exponential", "power_floor", "retrieval", "staircase")
+
+
+def chosen_names(asked: Sequence[str] | None) -> tuple[str, ...]:
+    """The laws asked for, all of them if none is named."""
+    return LAWS if asked is None else tuple(dict.fromkeys(asked))
