@@ -122,7 +122,7 @@ def _proof() -> Iterator[Step]:
 
 
 def _holds_for_every_row(n: int, letters: int, tenths: int) -> bool:
-    """Whether the strongest rival of each row of letters is as claimed; distances of rivals to whole turns, exactly."""
+    """Whether the strongest rival of each row of letters is as claimed: exact distances of rivals to whole turns."""
     turn = Fraction(tenths, 10 * letters * (n - 1))
     far = Fraction(1, letters) - (n - 1) * turn
     for row in product(range(letters), repeat=n - 1):

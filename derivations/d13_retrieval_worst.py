@@ -170,8 +170,8 @@ def _numbers() -> Iterator[Step]:
 def _scenes(n: int, letters: int, *, different: bool = False) -> set[tuple[frozenset[int], frozenset[tuple[int, int]]]]:
     """Distances of the answer, and distances with shifts of the rivals, of every input of the class over one integer.
 
-    `different`: only those whose query is (L, R) with two different letters. Inputs that hold the answer alone have no
-    rival, and are left out.
+    `different`: only those whose query is (L, R) with two different letters. Inputs that hold the answer alone have
+    no rival, and are left out.
     """
     alphabet = "abcdefgh"[:letters]
     vocabulary = [tasks.Bigram(left, right) for left in alphabet for right in (*alphabet, 1)]
@@ -229,7 +229,7 @@ def _shown(value: balls.Ball, digits: int = 6) -> str:
 
 
 def check() -> None:
-    """The closed form against the engine's exact margins, found by first returns, on both sides of the sign change."""
+    """The closed form against the engine's exact margins, by first returns too, on both sides of the sign change."""
     cases = ((17, 0.0027, 8), (100, 0.0027, 8), (2, 0.7, 8), (3, 0.3, 8), (5, 0.25, 6), (4, 0.5, 3), (2, 3.0, 2))
     for n, angle, letters in cases:
         profile = LetterProfile(spectrum=RopeSpectrum.from_angle(angle), weights=np.ones(1), letters=letters)

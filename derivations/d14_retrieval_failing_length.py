@@ -134,7 +134,7 @@ def _signs_fit(letters: int, turn: Fraction) -> bool:
 
 
 def _sign(n: int, letters: int, turn: Fraction) -> int:
-    """Of worst(n), from all pairs: the cosine falls with the distance from a whole turn, so distances are compared."""
+    """Of worst(n), from all pairs: the cosine falls with the distance to a whole turn, so distances are compared."""
     matches = [_distance(D * turn) for D in range(n)]
     rivals = [min(_distance(Fraction(s, letters) + d * turn) for s in range(1, letters)) for d in range(n)]
     least = min(rivals[d] - matches[D] for D in range(n) for d in range(n) if d != D)

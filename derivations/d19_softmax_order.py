@@ -307,9 +307,8 @@ def _check_values() -> None:
         require(
             refuses(bounds.softmax_length_bound, one, np.array(outside)), f"softmax_length_bound takes c = {outside}"
         )
-        require(
-            refuses(bounds.softmax_sufficient_scale, one / 4, np.array(outside)), f"sufficient scale of c = {outside}"
-        )
+        refused = refuses(bounds.softmax_sufficient_scale, np.array(0.25), np.array(outside))
+        require(refused, f"softmax_sufficient_scale takes c = {outside}")
     for outside in (0.0, -0.5, float(np.nextafter(0.5, 1)), np.nan):
         require(
             refuses(bounds.softmax_sufficient_scale, np.array(outside), one), f"sufficient scale of delta = {outside}"

@@ -151,7 +151,7 @@ def _phases() -> Iterator[Step]:
     yield ball(
         "the same, enclosed",
         rf"For every $T \le {PHASED}$ the smallest of the $T$ gaps, each enclosed, is that number, below the bound "
-        rf"with phases, and from $T = 3$ on above what phase 0 allows; at $T = {PHASED}$ it is "
+        rf"with phases, and from $T = {first}$ on above what phase 0 allows; at $T = {PHASED}$ it is "
         rf"{float(seen[PHASED]):.6f}.",
         holds=as_said and first < PHASED // 2,
     )
@@ -197,15 +197,15 @@ def check() -> None:
         margins = routes.margin_curve(profile, lengths, route="definition").margin
         allowed = bounds.simultaneous_bound(np.array(lengths) - 1.0, np.array(float(len(weights))))
         require(bool((margins <= allowed).all()), f"margins of the weights {weights} exceed the bound: {margins}")
-    # Turns 1/3 and 1/9, equal weights, T + 1 = 9: the least gap is 3/4, at t = 3; one plane 1/3 attains the bound at T = 2.
+    # Equal weights, T = 8: the least gap is 3/4, at t = 3. The turn 1/3 alone attains the bound at T = 2.
     thirds = _spectrum([Fraction(1, 3), Fraction(1, 9)])
-    for weights, n, expected in (
+    for weights, n, least in (
         ((0.5, 0.5), 9, 0.75),
         ((1.0, 0.0), 3, float(bounds.simultaneous_bound(np.array(2.0), np.array(1.0)))),
     ):
         profile = LogitProfile(spectrum=thirds, coefficients=np.array(weights, np.complex128))
         margin = float(routes.margin_curve(profile, [n]).margin[0])
-        require(abs(margin - expected) <= 1e-14, f"weights {weights} on the turns 1/3 and 1/9: margin {margin}")
+        require(abs(margin - least) <= 1e-14, f"weights {weights} on the turns 1/3 and 1/9: margin {margin}")
 
 
 def _spectrum(turns: list[Fraction]) -> RopeSpectrum:

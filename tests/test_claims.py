@@ -283,6 +283,7 @@ def test_files_that_are_no_derivations(tmp_path: Path, monkeypatch: pytest.Monke
         (r"\left\lfloor\frac{n}{2}\right\rfloor", "floor(n/2)"),
         (r"\sqrt[3]{x+1}", "(x+1)^(1/3)"),
         (r"x \equiv 1 \pmod{n}", "x == 1 (mod n)"),
+        (r"x\not\equiv 1 \pmod n", "x not == 1 (mod n)"),
         (r"\{0,1,\ldots,T\}", "{0,1,...,T}"),
         (r"|a-b|\le T", "|a-b| <= T"),
         (r"\operatorname{Re}(z\bar{w})", "Re(z bar(w))"),
@@ -299,14 +300,27 @@ def test_formulas_in_ascii(latex: str, shown: str) -> None:
 
 @pytest.mark.parametrize(
     "latex",
-    [r"\foo x", "a & b", r"\frac{a", r"\frac{a}", "a}", "{a", "x_", "^2", r"\begin{matrix} a", r"\sqrt", r"a \\ b"],
+    [
+        r"\foo x",
+        "a & b",
+        r"\frac{a",
+        r"\frac{a}",
+        "a}",
+        "{a",
+        "x_",
+        "^2",
+        r"\begin{matrix} a",
+        r"\sqrt",
+        r"a \\ b",
+        r"a \not= b",
+    ],
 )
 def test_formulas_that_are_refused(latex: str) -> None:
     """By both readers; a text with one is shown as it is."""
     with pytest.raises(InvalidInputError, match="LaTeX"):
         ascii_math(latex)
     assert readable(f"so ${latex}$") == f"so ${latex}$"
-    if latex not in ("^2", r"\begin{matrix} a", r"a \\ b"):  # MathML has these
+    if latex not in ("^2", r"\begin{matrix} a", r"a \\ b", r"a \not= b"):  # MathML has these
         with pytest.raises(InvalidInputError, match="LaTeX"):
             mathml(latex)
 
@@ -338,6 +352,10 @@ def test_mathml() -> None:
     assert "mspace" not in xml(r"\cos(x) + \theta x")
     assert xml(r"\lfloor x \rfloor").count('<mo stretchy="false">') == 2
     assert '<mo stretchy="true">¯</mo>' in xml(r"\overline{xy}")
+    assert xml(r"x = -1").count('form="prefix"') == xml("(-1)").count('form="prefix"') == 1
+    assert "prefix" not in xml(r"|a| - f(x) - 1")
+    assert "<mi>lcm</mi>" in xml(r"\operatorname{lcm}(a, b)")
+    assert "<mo>mod</mo>" in xml(r"a \bmod b")
 
 
 # ---- reports ----
@@ -417,6 +435,16 @@ def test_the_page_shows_all_texts() -> None:
 def test_a_formula_that_cannot_be_read_is_shown_as_it_is() -> None:
     page = report_html([outcome([exact("one", r"so $\foo < 1$", holds=True)])])
     assert r"<code>\foo &lt; 1</code>" in page
+
+
+def test_what_touches_a_formula_stays_with_it() -> None:
+    page = report_html([outcome([exact("one", "a ($x$, $y$)-th [z]", holds=True)])])
+    assert (
+        re.sub(r"<math.*?</math>", "M", page).count(
+            'a <span class="held">(M,</span> <span class="held">M)-th</span> [z]'
+        )
+        == 1
+    )
 
 
 def test_markdown() -> None:

@@ -84,8 +84,8 @@ def compare_decay(data: DecayData, theory: DecayData) -> Comparison:
     """Compare measured or computed margins with a theoretical curve.
 
     The logarithm of their ratio is regressed on a constant and log n; with noise in the data, an F test with the
-    covariance of `intervals.spread` says whether both coefficients may be 0 (the data agree), or the slope alone (they are
-    a factor apart).
+    covariance of `intervals.spread` says whether both coefficients may be 0 (the data agree), or the slope alone (they
+    are a factor apart).
 
     Args:
         data: margins at some lengths.

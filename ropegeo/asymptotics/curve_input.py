@@ -7,7 +7,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -23,6 +23,7 @@ from ropegeo.exact import short
 SUFFIXES = (".csv", ".json", ".npz")
 MAX_BYTES = 1 << 28
 MAX_ROWS = 2_000_000
+SMALLEST_ERROR = Decimal("1e-300")
 MAX_TEXT = 4300
 """Digits that a number in a file may have."""
 
@@ -31,9 +32,9 @@ def read_curve(path: str | Path, *, column: str = "margin") -> DecayData:
     """Read a margin curve.
 
     Args:
-        path: JSON of `ropegeo curve`; CSV with the columns `length`, `margin` (or `best`, `worst`) and perhaps `sd`; npz
-            with such arrays. Where `abs_error` stands beside `status` and `method`, as in files of `ropegeo curve`, the
-            margins are computed ones, exact to that error; rows of status `bound` or `undecided` are only counted.
+        path: JSON of `ropegeo curve`; CSV with the columns `length`, `margin` (or `best`, `worst`) and perhaps `sd`;
+            npz with such arrays. Where `abs_error` stands beside `status` and `method`, as in files of `ropegeo curve`,
+            the margins are computed ones, exact to that error; rows of status `bound` or `undecided` are only counted.
         column: which margin: `margin`, `best` or `worst`.
 
     Returns:
@@ -193,12 +194,17 @@ def _check_rows(rows: Sequence[int], lengths: Sequence[int], sd: Sequence[float]
 
 
 def _errors(
-    columns: Mapping[str, Sequence[str]], name: str, rows: Iterable[int], margins: Sequence[Decimal]
-) -> list[float]:
-    """Proved errors; where the file has none for this column, half a unit of the last digit written."""
-    if name in columns:
-        return [abs(float(_number(columns[name][row], name, row + 1))) for row in rows]
-    return [0.0 if value == 0 else float(Decimal(5).scaleb(int(value.as_tuple().exponent) - 1)) for value in margins]
+    columns: Mapping[str, Sequence[str]], name: str, rows: Sequence[int], margins: Sequence[Decimal]
+) -> list[Decimal]:
+    """Proved errors: those of the file; half a unit of the last digit where it states none, or none that doubles can.
+
+    `ropegeo curve` writes only digits that are proved.
+    """
+    halves = [abs(value) and Decimal(5).scaleb(int(value.as_tuple().exponent) - 1) for value in margins]
+    if name not in columns:
+        return halves
+    stated = [abs(_number(columns[name][row], name, row + 1)) for row in rows]
+    return [half if 0 < one < SMALLEST_ERROR else one for one, half in zip(stated, halves, strict=True)]
 
 
 def _begins(

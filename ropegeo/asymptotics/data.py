@@ -19,6 +19,7 @@ from ropegeo.exact import Enclosure, short
 
 FEWEST_POINTS = 4
 COLUMNS = ("margin", "best", "worst")
+ARRAYS = ("margin", "log_margin", "sd", "proved")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,7 +31,7 @@ class DecayData:
         margin: nearest doubles, in the unit of the source; 0 or below where the head fails.
         log_margin: natural logarithms, also where a margin is below the range of doubles; NaN where it is not positive.
         sd: standard deviation of each margin, or None where none is given.
-        abs_error: proved bound on the error of each margin, or None for measured data.
+        proved: bound on the relative error of each margin (infinite where nothing is known), or None for measured data.
         ends_known: whether each length is known to be the last one of its step (see `envelope`).
         begins: whether the lengths are those at which steps begin (records), so that all steps are there.
         offset: distance that the head aims at: T = max(offset, n - 1 - offset).
@@ -43,7 +44,7 @@ class DecayData:
     margin: Float[FloatArray, " points"]
     log_margin: Float[FloatArray, " points"]
     sd: Float[FloatArray, " points"] | None = None
-    abs_error: Float[FloatArray, " points"] | None = None
+    proved: Float[FloatArray, " points"] | None = None
     ends_known: bool = False
     begins: bool = False
     offset: int = 0
@@ -52,7 +53,7 @@ class DecayData:
     unit: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("margin", "log_margin", "sd", "abs_error"):
+        for name in ARRAYS:
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
         _check(self)
@@ -65,21 +66,24 @@ class DecayData:
     @property
     def is_exact(self) -> bool:
         """Whether every margin is a computed one with a proved error, so that there is no noise to speak of."""
-        return self.abs_error is not None
+        return self.proved is not None
 
     @property
     def relative_error(self) -> Float[FloatArray, " points"]:
         """Bound on the relative rounding error of each margin: at least that of a double."""
         rounding: FloatArray = np.full(len(self.lengths), 2.0**-52)
-        if self.abs_error is None:
-            return rounding
-        known = np.exp(np.log(np.maximum(self.abs_error, 5e-324)) - np.where(self.positive, self.log_margin, np.inf))
-        return np.asarray(np.maximum(rounding, np.where(self.abs_error > 0, known, 0.0)))
+        return rounding if self.proved is None else np.asarray(np.maximum(rounding, self.proved))
 
     @property
     def positive(self) -> BoolArray:
         """Where the head wins."""
         return np.asarray(np.isfinite(self.log_margin))
+
+    @property
+    def heights(self) -> list[tuple[float, float]]:
+        """What tells one margin from another: the double, and its logarithm where doubles end; 0 where it has none."""
+        logs = np.where(self.positive, self.log_margin, 0.0)
+        return list(zip(self.margin.tolist(), logs.tolist(), strict=True))
 
     @property
     def first_nonpositive(self) -> int | None:
@@ -88,14 +92,15 @@ class DecayData:
 
     def at(self, chosen: Sequence[int] | BoolArray) -> DecayData:
         """Some of the points, in order: by their places, or a mask."""
-        places = np.arange(len(self.lengths))[np.asarray(chosen)]
+        mask = isinstance(chosen, np.ndarray)
+        places = np.flatnonzero(chosen) if mask else np.array(chosen, dtype=np.int64)
         return replace(
             self,
             lengths=tuple(self.lengths[place] for place in places),
             margin=self.margin[places],
             log_margin=self.log_margin[places],
             sd=None if self.sd is None else self.sd[places],
-            abs_error=None if self.abs_error is None else self.abs_error[places],
+            proved=None if self.proved is None else self.proved[places],
         )
 
     def between(self, first: int | None, last: int | None) -> DecayData:
@@ -106,7 +111,7 @@ class DecayData:
 
 def _check(data: DecayData) -> None:
     count = len(data.lengths)
-    for name in ("margin", "log_margin", "sd", "abs_error"):
+    for name in ARRAYS:
         values = getattr(data, name)
         if values is not None and values.shape != (count,):
             raise InvalidInputError(f"decay data: {count} lengths, but {name} has the shape {values.shape}")
@@ -119,16 +124,16 @@ def _check(data: DecayData) -> None:
     for row, n in enumerate(data.lengths, start=1):
         if n < 1:
             raise InvalidInputError(f"decay data, row {row}: length {short(n)} must be at least 1")
-    for name in ("margin", "sd", "abs_error"):
+    for name in ("margin", "sd"):
         values = getattr(data, name)
         if values is None:
             continue
-        bad = ~np.isfinite(values) | ((values <= 0) if name == "sd" else (values < 0) & (name == "abs_error"))
+        bad = ~np.isfinite(values) | ((values <= 0) & (name == "sd"))
         if bad.any():
             row = int(np.argmax(bad))
             raise InvalidInputError(
                 f"decay data, row {row + 1} (length {short(data.lengths[row])}): {name} is {values[row]:g}; it must be "
-                + {"margin": "a finite number", "sd": "above 0", "abs_error": "0 or above"}[name]
+                + {"margin": "a finite number", "sd": "above 0"}[name]
             )
 
 
@@ -137,7 +142,7 @@ def decay_data(
     margins: Sequence[float | Decimal] | Float[FloatArray, " points"],
     *,
     sd: Sequence[float] | Float[FloatArray, " points"] | None = None,
-    abs_error: Sequence[float] | Float[FloatArray, " points"] | None = None,
+    abs_error: Sequence[float | Decimal] | Float[FloatArray, " points"] | None = None,
     offset: int = 0,
     source: str = "data",
     unit: str = "",
@@ -165,14 +170,15 @@ def decay_data(
         exact = tuple(index(n) for n in lengths)
     except TypeError as error:
         raise InvalidInputError(f"decay data: lengths must be integers ({error})") from error
-    if len(margins) != len(exact):
-        raise InvalidInputError(f"decay data: {len(exact)} lengths, but {len(margins)} margins")
+    for name, values in (("margins", margins), ("sd", sd), ("abs_error", abs_error)):
+        if values is not None and len(values) != len(exact):
+            raise InvalidInputError(f"decay data: {len(exact)} lengths, but {len(values)} {name}")
     return DecayData(
         lengths=exact,
         margin=np.array([float(value) for value in margins]),
         log_margin=np.array([_log(value) for value in margins]),
         sd=None if sd is None else np.asarray(sd, dtype=np.float64),
-        abs_error=None if abs_error is None else np.asarray(abs_error, dtype=np.float64),
+        proved=None if abs_error is None else np.array(list(map(_relative, abs_error, margins))),
         offset=offset,
         source=source,
         unit=unit,
@@ -205,7 +211,7 @@ def curve_data(curve: MarginCurve, *, column: str = "margin") -> DecayData:
         lengths=tuple(n for n, _, _ in kept),
         margin=np.array([float(value) for _, value, _ in kept]),
         log_margin=np.array([_log_of(value) for _, value, _ in kept]),
-        abs_error=np.array([value.abs_error for _, value, _ in kept]),
+        proved=np.array([_relative_of(value) for _, value, _ in kept]),
         begins=curve.complete_to is not None and column == "margin",
         offset=offset or 0,
         left_out=counted(rows),
@@ -246,6 +252,21 @@ def _log(value: float | Decimal) -> float:
     )
 
 
+def _relative(error: float | Decimal, value: float | Decimal) -> float:
+    """An absolute error in units of the value: infinite for a value of 0 with an error."""
+    if not error >= 0:
+        raise InvalidInputError(f"decay data: abs_error is {error}; it must be 0 or above")
+    if error == 0:
+        return 0.0
+    return math.inf if value == 0 else float(Decimal(error) / abs(Decimal(value)))
+
+
+def _relative_of(value: Enclosure) -> float:
+    """Half the width of an enclosure in units of its middle: of any size, as fractions do not underflow."""
+    width, middle = value.high - value.low, abs(value.low + value.high)
+    return 0.0 if width == 0 else math.inf if middle == 0 else float(width / middle)
+
+
 def _log_of(value: Enclosure) -> float:
     """The logarithm of the middle of an enclosure, without forming it as a double."""
     if value.sign != 1:
@@ -265,7 +286,7 @@ def envelope(data: DecayData) -> DecayData:
         kept = data.at(range(len(data.lengths) - 1))
         ends = tuple(n - 1 for n in data.lengths[1:])
         return replace(kept, lengths=ends, begins=False, ends_known=True)
-    new = [place for place, (one, two) in enumerate(pairwise(data.margin.tolist())) if one != two]
+    new = [place for place, (one, two) in enumerate(pairwise(data.heights)) if one != two]
     last = len(data.lengths) - 1
     if len(new) == last:
         return data

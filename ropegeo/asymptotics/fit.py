@@ -10,7 +10,7 @@ Source: docs/MATHEMATICS.md, section 10.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -159,7 +159,7 @@ def fit_decay(
     Raises:
         InvalidInputError: an unknown law, a window without points, or fewer than 4 points given.
 
-    Accuracy: of each interval, what its `kind` says; coverage on simulated curves: benchmarks/coverage.py.
+    Accuracy: of each interval, what its `kind` says; coverage on simulated curves: benchmarks/coverage_of_fits.py.
 
     Source: docs/MATHEMATICS.md, section 10.
 
@@ -218,7 +218,7 @@ def fit_decay(
 
 def _steps(data: DecayData) -> DecayData:
     """The envelope; or the data themselves where there is no step, or nothing but one."""
-    return data if len(set(data.margin.tolist())) <= 1 else envelope(data)
+    return data if len(set(data.heights)) <= 1 else envelope(data)
 
 
 class _Outcome:
@@ -239,11 +239,9 @@ class _Outcome:
         self.is_spread = len(used.lengths) >= FEWEST_POINTS and float(np.ptp(used.log_length)) > 1e-9
         if not self.is_spread:
             return
-        made = {law.name: law for law in _laws(used, angle, count, free_weight=not unit_weight)}
-        fitted = {
-            name: fit_law(law, used) for name, law in made.items() if laws is None or name in laws or name == "power"
-        }
         asked = [name for name in LAWS if laws is None or name in laws]
+        made = _laws(used, dict.fromkeys([*asked, "power"]), angle, count, free_weight=not unit_weight)
+        fitted = {name: fit_law(law, used) for name, law in made.items()}
         power_law = fitted["power"]
         self.exponent = None if power_law is None else power_law.parameters["exponent"]
         found = {name: fit for name in asked if (fit := fitted[name]) is not None and fit.determined}
@@ -259,18 +257,23 @@ class _Outcome:
             self.chosen = min(alike, key=lambda fit: (fit.counted, fit.aicc))
 
 
-def _laws(used: DecayData, angle: ClosedForm | None, count: int | None, *, free_weight: bool) -> list[Law]:
-    return [
-        constant(used),
-        power(used),
-        planes(used, count),
-        exponential(used),
-        power_floor(used),
-        retrieval(used, free_weight=free_weight),
-        fitted_staircase(used, free_weight=free_weight)
-        if angle is None
-        else known_staircase(used, angle, free_weight=free_weight),
-    ]
+def _laws(
+    used: DecayData, names: Iterable[str], angle: ClosedForm | None, count: int | None, *, free_weight: bool
+) -> dict[str, Law]:
+    makers: dict[str, Callable[[], Law]] = {
+        "constant": lambda: constant(used),
+        "power": lambda: power(used),
+        "planes": lambda: planes(used, count),
+        "exponential": lambda: exponential(used),
+        "power_floor": lambda: power_floor(used),
+        "retrieval": lambda: retrieval(used, free_weight=free_weight),
+        "staircase": lambda: (
+            fitted_staircase(used, free_weight=free_weight)
+            if angle is None
+            else known_staircase(used, angle, free_weight=free_weight)
+        ),
+    }
+    return {name: makers[name]() for name in names}
 
 
 def _status(
@@ -279,7 +282,7 @@ def _status(
     """The verdict, and why."""
     count, failing = len(used.lengths), given.first_nonpositive
     lost = sum(number for _, number in left_out)
-    one_height = len(set(given.margin.tolist())) == 1 and failing is None
+    one_height = len(set(given.heights)) == 1 and failing is None
     if one_height and not lost:
         return "does_not_decay", f"the margin is the same at all {len(given.lengths)} lengths given"
     if count < FEWEST_POINTS and lost:

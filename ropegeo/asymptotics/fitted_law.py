@@ -15,7 +15,7 @@ from ropegeo.asymptotics.data import DecayData
 from ropegeo.asymptotics.intervals import ENCLOSURE, FEW_POINTS, LIKELIHOOD, NONE, Spread, band, spread
 from ropegeo.asymptotics.laws import Law
 
-TRIED = 6
+TRIED = 4
 """Starts that are followed to the end: those with the least squared error."""
 
 
@@ -173,7 +173,7 @@ def _minimum(law: Law, residuals: Any) -> FloatArray | None:
     best = None
     for _, start in sorted(starts)[:TRIED]:
         found = least_squares(
-            residuals, np.array(start), jac="3-point", x_scale="jac", ftol=1e-15, xtol=1e-15, gtol=1e-15, max_nfev=400
+            residuals, np.array(start), jac="3-point", x_scale="jac", ftol=1e-13, xtol=1e-13, gtol=1e-13, max_nfev=200
         )
         if np.isfinite(found.cost) and (best is None or found.cost < best.cost):
             best = found

@@ -10,7 +10,7 @@ so rho is the one whose ratio tr(MSMR)/tr(MR) is the ratio seen, sigma^2 = r'r/t
 those of Satterthwaite, tr(MR)^2/tr((MR)^2), less one for rho. rho is not taken below 0, so that the interval is not
 made narrower by chance. Everything is computed in O(n k) by recursions, no n x n matrix is formed.
 
-How often these cover: benchmarks/coverage.py.
+How often these cover: benchmarks/coverage_of_fits.py.
 """
 
 from __future__ import annotations

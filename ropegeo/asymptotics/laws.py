@@ -9,7 +9,7 @@ Source: docs/MATHEMATICS.md, sections 5, 6 and 10.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -134,6 +134,7 @@ def power_floor(data: DecayData) -> Law:
     x = data.log_length
     _, level = line(x, data.log_margin)
     least = float(data.log_margin.min())
+    lost = least - 20  # a floor 2e-9 below the least margin is none; there the search stops
     tails = [
         line(x[: max(2, round(share * x.size))], data.log_margin[: max(2, round(share * x.size))])
         for share in (1, 0.7, 0.4)
@@ -148,7 +149,7 @@ def power_floor(data: DecayData) -> Law:
         formula="C n^exponent + floor",
         parameters=("C", "exponent", "floor"),
         positive=(True, False, True),
-        model=lambda p: np.logaddexp(math.log(p[0]) + p[1] * x, math.log(p[2])),
+        model=lambda p: np.logaddexp(math.log(p[0]) + p[1] * x, max(math.log(p[2]), lost)),
         starts=tuple(starts) if math.isfinite(level) else (),
         counted=3,
     )
@@ -219,8 +220,3 @@ def _bounded(logarithm: float) -> float:
 
 
 LAWS: tuple[str, ...] = ("constant", "power", "planes", "exponential", "power_floor", "retrieval", "staircase")
-
-
-def chosen_names(asked: Sequence[str] | None) -> tuple[str, ...]:
-    """The laws asked for, all of them if none is named."""
-    return LAWS if asked is None else tuple(dict.fromkeys(asked))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from itertools import pairwise
 from xml.etree.ElementTree import Element
 
 from latex2mathml.converter import convert_to_element
@@ -15,6 +16,10 @@ CHILDREN = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 
 ROWS = ("math", "mrow", "msqrt", "mstyle")
 BRACKETS = ("⌊", "⌋", "⌈", "⌉")
 """What latex2mathml takes for names."""
+CLOSING = (")", "]", "}", "⌋", "⌉")
+TIGHT = ("/", "|", "‖")
+"""Operators that browsers would set apart from what they join or enclose."""
+SIGNS = ("+", "−", "±", "∓")
 DASH = "\u2015"
 """What latex2mathml writes over things; browsers do not stretch it."""
 SPACE = "0.167em"
@@ -56,7 +61,7 @@ def _is_balanced(latex: str) -> bool:
 
 
 def _finish(node: Element, latex: str) -> None:
-    """Entities to characters, floors and ceilings as brackets; refuse what is left over or missing."""
+    """Entities to characters, names and brackets as what they are; refuse what is left over or missing."""
     node.text = html.unescape(node.text) if node.text else None
     if node.text and ("\\" in node.text or "&" in node.text):
         raise InvalidInputError(f"LaTeX {latex!r}: {node.text} is not known")
@@ -66,23 +71,32 @@ def _finish(node: Element, latex: str) -> None:
         node.tag, node.attrib = "mo", {"stretchy": "false"}
     if node.tag == "mo" and node.text == DASH:
         node.text, node.attrib = "¯", {"stretchy": "true"}
+    if node.tag == "mo" and node.text in TIGHT:
+        node.attrib = {"lspace": "0", "rspace": "0", "stretchy": "false"}
+    if node.tag == "mo" and node.text and len(node.text) > 1 and node.text.isalpha() and node.text != "mod":
+        node.tag, node.attrib = "mi", {}  # max and its like: as an operator it would stand apart from its bracket
 
 
 def _space(row: Element) -> None:
-    """A thin space between the name of a function and what stands beside it, operators and brackets apart."""
+    """A thin space between the name of a function and what stands beside it; none between a sign and its number."""
     children = list(row)
+    for left, node in pairwise(children):
+        if node.tag == left.tag == "mo" and node.text in SIGNS and left.text not in (*CLOSING, *TIGHT):
+            node.set("form", "prefix")
     for node in children:
         row.remove(node)
     for k, node in enumerate(children):
-        beside = children[k - 1 : k]
-        if beside and (_is_function(node) or _is_function(beside[0])) and not any(map(_is_spaced, (node, *beside))):
+        if k and _is_thin(children[k - 1], node):
             row.append(Element("mspace", width=SPACE))
         row.append(node)
 
 
-def _is_spaced(node: Element) -> bool:
-    """Whether it brings its own space."""
-    return node.tag in ("mo", "mspace", "mtext")
+def _is_thin(left: Element, right: Element) -> bool:
+    """Whether a thin space stands between two things; operators bring their own, and an opening bracket takes none."""
+    own = ("mo", "mspace", "mtext")
+    if _is_function(right):
+        return left.tag not in own or left.text in CLOSING
+    return _is_function(left) and right.tag not in own
 
 
 def _is_function(node: Element) -> bool:

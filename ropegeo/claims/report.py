@@ -77,7 +77,7 @@ def _blocks(outcomes: Sequence[ClaimOutcome]) -> Iterator[Block]:
     yield Grid(
         headings=("no.", "claim", "status", "cites"),
         rows=tuple(
-            (str(one.number), Link(one.claim.title, one.name), one.verdict, "; ".join(one.citations) or "-")
+            (str(one.number), Link(one.claim.title, one.name), one.verdict, str(len(one.citations) or "-"))
             for one in outcomes
         ),
     )

@@ -232,6 +232,8 @@ class _Reader:
     def _command(self, name: str, gap: bool) -> _Part:
         if name in RELATIONS:
             return _Part(RELATIONS[name], _Role.RELATION, gap)
+        if name == "not":
+            return _Part(f"not {self._negated()}", _Role.RELATION, gap)
         if name in SYMBOLS:
             return _Part(SYMBOLS[name], _Role.ATOM, gap)
         if name in FUNCTIONS:
@@ -275,6 +277,13 @@ class _Reader:
             self._tokens[self._at : self._at + 1] = list(mark)
             mark = str(self._next())
         return [self._part(mark, gap=False)]
+
+    def _negated(self) -> str:
+        """The relation that `not` strikes through."""
+        mark = self._next() or ""
+        if mark[:1] != "\\" or mark[1:] not in RELATIONS:
+            raise self._refused("not stands before the name of a relation")
+        return RELATIONS[mark[1:]]
 
     def _words(self) -> str:
         """The text in braces, as it is."""

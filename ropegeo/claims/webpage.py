@@ -26,8 +26,9 @@ h2 { border-bottom: 1px solid var(--line); padding-bottom: 0.2em; }
 a { color: var(--link); }
 p, dd { margin: 0 0 0.5em; overflow-x: auto; overflow-y: hidden; padding: 0.1em 0; }
 math { font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math", math; font-size: 1.05em; }
+.held { white-space: nowrap; }
 code { font-size: 0.9em; background: var(--fill); border-radius: 3px; padding: 0.1em 0.3em; }
-.table { overflow-x: auto; }
+.table { overflow-x: auto; margin-bottom: 1.5em; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: 0.35em 0.9em 0.35em 0; border-bottom: 1px solid var(--line);
   overflow-wrap: normal; }
@@ -48,6 +49,8 @@ li p { margin: 0; }
 """
 _UNFIT = re.compile("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML does not take."""
+_OPENING = re.compile(r"[(\[]+$")
+_CLOSING = re.compile(r"[^\s(\[]+")
 
 
 def as_webpage(document: Document) -> str:
@@ -78,14 +81,39 @@ def _element(tag: str, *content: Element | str, kind: str = "") -> Element:
             element.append(part)
             last = part
         elif last is None:
-            element.text = (element.text or "") + _UNFIT.sub("?", part)
+            element.text = (element.text or "") + _fit(part)
         else:
-            last.tail = (last.tail or "") + _UNFIT.sub("?", part)
+            last.tail = (last.tail or "") + _fit(part)
     return element
 
 
+def _fit(text: str) -> str:
+    return _UNFIT.sub("?", text)
+
+
 def _inline(text: str) -> list[Element | str]:
-    return [_formula(piece) if piece.is_math else piece.text for piece in pieces(text)]
+    """Texts and formulas; what touches a formula, as a comma does, is not parted from it at the end of a line."""
+    parts: list[Element | str] = []
+    held: Element | None = None
+    for piece in pieces(text):
+        if piece.is_math:
+            held = _element("span", *_cut_off(parts), _formula(piece), kind="held")
+            parts.append(held)
+            continue
+        close = _CLOSING.match(piece.text) if held is not None else None
+        if held is not None and close is not None:
+            held[-1].tail = _fit(close[0])
+        parts.append(piece.text[close.end() if close else 0 :])
+        held = None
+    return parts
+
+
+def _cut_off(parts: list[Element | str]) -> list[str]:
+    """Take opening brackets off the end of what is written so far."""
+    if not parts or not isinstance(parts[-1], str) or not (found := _OPENING.search(parts[-1])):
+        return []
+    parts[-1] = parts[-1][: found.start()]
+    return [found[0]]
 
 
 def _formula(piece: Piece) -> Element:

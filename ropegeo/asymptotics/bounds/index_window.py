@@ -45,9 +45,9 @@ def index_bound_as_printed(length: Float[FloatArray, "*shape"]) -> Float[FloatAr
     """2 pi^2/n^2, the bound on Index(n) as Theorem 3.2 prints it.
 
     It holds for letter queries (offset 0, T + 1 = n). A query of another offset sees displacements up to T only, and
-    near half the length its margin can be larger: first at n = 4 (offset 1, angle 2 pi/3), with angles of at most 1 first
-    at n = 7 (offset 1, angle 1: 0.4597 against 0.4028). Use `index_bound`, `index_bound_any_offset` or `dirichlet_bound`
-    there.
+    near half the length its margin can be larger: first at n = 4 (offset 1, angle 2 pi/3), with angles of at most 1
+    first at n = 7 (offset 1, angle 1: 0.4597 against 0.4028). Use `index_bound`, `index_bound_any_offset` or
+    `dirichlet_bound` there.
 
     Args:
         length: n >= 2.

@@ -108,7 +108,7 @@ def primal_margin(
     """
     _check_window("primal_margin", angles, displacements)
     total = np.abs(coefficients).sum(axis=-1)
-    within("primal_margin", total <= 1 + UNIT_TOLERANCE, "sum |coefficients| <= 1", sum=total)
+    within("primal_margin", total - 1 <= UNIT_TOLERANCE, "sum |coefficients| <= 1", sum=total)
     margin: FloatArray = np.asarray((coefficients @ _shortfalls(angles, displacements).T).real.min(axis=-1))
     return margin
 

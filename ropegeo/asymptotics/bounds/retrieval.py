@@ -27,8 +27,8 @@ def nearest_rival_margin(
     """1 - cos(omega - (n-1) theta): the least margin of an uncentred query that is its own answer (distance 0).
 
     It is the margin of every such input, letter-integer queries among them, in which the letter before the one sought
-    (shift -1) stands at the far end, d = n-1; none of the class has less. It is also worst(n) of the head centred on n,
-    letter-integer queries included.
+    (shift -1) stands at the far end, d = n-1; none of the class has less. It is also worst(n) of the head centred
+    on n, letter-integer queries included.
 
     Args:
         length: n >= 2.
@@ -40,8 +40,8 @@ def nearest_rival_margin(
 
     Accuracy: relative error below 1e-14 omega/(omega - (n-1) theta): the difference is taken in doubles.
 
-    Source: docs/MATHEMATICS.md, section 6; proof in derivations, `retrieval_bound` and `retrieval_centred`. Theorem 3.2
-    of Urrutia et al., arXiv 2605.31558, has n in place of n - 1.
+    Source: docs/MATHEMATICS.md, section 6; proof in derivations, `retrieval_bound` and `retrieval_centred`. Theorem
+    3.2 of Urrutia et al., arXiv 2605.31558, has n in place of n - 1.
 
     Example:
         >>> float(nearest_rival_margin(np.array(17.0), np.array(0.0027), np.array(8.0)).round(6))
@@ -55,7 +55,7 @@ def nearest_rival_margin(
 def retrieval_worst_margin(
     length: Float[FloatArray, "*#shape"], angle: Float[FloatArray, "*#shape"], letters: Float[FloatArray, "*#shape"]
 ) -> Float[FloatArray, "*#shape"]:
-    """min of cos((n-2)theta) - cos(omega-(n-1)theta) and cos((n-1)theta) - cos(omega-(n-2)theta): worst(n), uncentred.
+    """worst(n), uncentred: min of cos((n-2)theta)-cos(omega-(n-1)theta) and cos((n-1)theta)-cos(omega-(n-2)theta).
 
     Computed as 2 sin((omega -+ theta)/2) sin((omega - (2n-3) theta)/2), the smaller of the two.
 
@@ -87,8 +87,8 @@ def retrieval_failing_length(
 ) -> Float[FloatArray, "*#shape"]:
     """omega/(2 theta) + 3/2: a length n decodes every input of the class (worst(n) > 0) iff it is below, uncentred.
 
-    The first length that fails is the ceiling of this real number; where it is an integer, worst is exactly 0 there. A
-    double cannot tell that case apart: `ropegeo.engine.trust.first_failing_length` decides it.
+    The first length that fails is the ceiling of this real number; where it is an integer, worst is exactly 0 there.
+    A double cannot tell that case apart: `ropegeo.engine.trust.first_failing_length` decides it.
 
     Args:
         angle: theta in radians per position, 0 < theta <= pi; an angle beyond is folded first.

@@ -60,7 +60,7 @@ def swap_scores(
         after_b=after_b,
     )
     before, after = before_b - before_a, after_b - after_a
-    even, odd = np.abs(before + after) / 2, np.abs(before - after) / 2
+    even, odd = np.asarray(np.abs(before + after) / 2), np.asarray(np.abs(before - after) / 2)
     return _hypotenuse(even, odd), _hypotenuse(odd, even)
 
 

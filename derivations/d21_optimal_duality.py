@@ -1,0 +1,239 @@
+"""The best margin of a positional head on given planes equals the smallest dual value of a distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import sympy
+from scipy.optimize import linprog
+
+from ropegeo._arrays import ComplexArray, FloatArray
+from ropegeo.asymptotics import bounds
+from ropegeo.claims import Claim, Status, Step, argument, cited, exact, refuses, require, symbolic, vanishes
+from ropegeo.engine import routes
+from ropegeo.heads import LogitProfile
+from ropegeo.spectrum import RopeSpectrum
+
+CLAIM = Claim(
+    title="Best margin of a positional head: weak and strong duality",
+    statement=(
+        r"Let $W$ be a finite set of displacements, 0 not among them, and $m(z) = \min_{t \in W} \operatorname{Re} "
+        r"\sum_k z_k (1 - e^{it\theta_k})$ the margin of the head $z$. For every $z$ with $\sum_k |z_k| \le 1$ and "
+        r"every distribution $\mu$ on $W$, $m(z) \le \max_k |\sum_t \mu_t (1 - e^{it\theta_k})|$, and the largest "
+        r"left side equals the smallest right side. If $W = -W$, phases 0 ($z_k \ge 0$) are enough on the left and "
+        r"symmetric $\mu$ on the right."
+    ),
+    source="docs/MATHEMATICS.md, section 7 (ours)",
+    scope=r"any real angles, finitely many planes, any finite window without 0",
+    status=Status.CITED,
+    ties=(
+        "ropegeo.asymptotics.bounds.dual_bound",
+        "ropegeo.asymptotics.bounds.primal_margin",
+        "ropegeo.engine.routes.margin_curve",
+    ),
+)
+
+
+def steps() -> Iterator[Step]:
+    """The proof."""
+    x, y, r, phi = sympy.symbols("x y r varphi", real=True)
+    yield argument(
+        "weak duality",
+        r"A minimum is at most an average: with $G_k = \sum_t \mu_t (1 - e^{it\theta_k})$, $m(z) \le \sum_t \mu_t "
+        r"\operatorname{Re} \sum_k z_k (1 - e^{it\theta_k}) = \operatorname{Re} \sum_k z_k G_k \le \sum_k |z_k| |G_k| "
+        r"\le \max_k |G_k|$.",
+    )
+    yield symbolic(
+        "the best head against one distribution",
+        r"$\operatorname{Re} z_k G_k = |z_k| |G_k|$ for $z_k$ of the argument opposite to that of $G_k$: with $|z_k| "
+        r"= 1$ on the plane of the largest $|G_k|$, the last two steps are equalities, so $\max_z \operatorname{Re} "
+        r"\sum_k z_k G_k = \max_k |G_k|$. (Written out for $G = r e^{i\varphi}$, and $z G$ for $z = x + iy$.)",
+        holds=vanishes(sympy.re(sympy.expand(sympy.exp(-sympy.I * phi) * r * sympy.exp(sympy.I * phi))) - r)
+        and vanishes(
+            (x**2 + y**2) * r**2
+            - (r * (x * sympy.cos(phi) - y * sympy.sin(phi))) ** 2
+            - (r * (x * sympy.sin(phi) + y * sympy.cos(phi))) ** 2
+        ),
+    )
+    yield cited(
+        "strong duality",
+        r"$\operatorname{Re} \sum_t \mu_t \sum_k z_k (1 - e^{it\theta_k})$ is linear in $z$ and in $\mu$; both range "
+        r"over compact convex sets. So $\max_z \min_\mu = \min_\mu \max_z$, both attained. The inner minimum over "
+        r"$\mu$ is $m(z)$, the inner maximum over $z$ is $\max_k |G_k|$.",
+        source=(
+            "Sion, Pacific J. Math. 8 (1958) 171-176 (minimax theorem); with phases 0, for polytopes, already von "
+            "Neumann, Math. Ann. 100 (1928) 295-320"
+        ),
+    )
+    yield symbolic(
+        "symmetric windows",
+        r"If $W = -W$, the mean of the terms of $t$ and $-t$ is $\sum_k \operatorname{Re}(z_k) (1 - \cos t\theta_k)$, "
+        r"so $m(z) \le m(\operatorname{Re} z)$, and as $1 - \cos \ge 0$, negative parts may be put to 0. Likewise "
+        r"$|G_k|$ is at least its real part $\sum_t \mu_t (1 - \cos t\theta_k)$, which is the value of $\mu$ made "
+        r"symmetric. Both problems are then real: a linear program and its dual.",
+        holds=vanishes(
+            sympy.re((x + sympy.I * y) * (1 - sympy.exp(sympy.I * phi))) / 2
+            + sympy.re((x + sympy.I * y) * (1 - sympy.exp(-sympy.I * phi))) / 2
+            - x * (1 - sympy.cos(phi))
+        ),
+    )
+    yield from _cases()
+
+
+def _cases() -> Iterator[Step]:
+    fifth, third, half, quarter = (2 * sympy.pi / q for q in (5, 3, 2, 4))
+    value = 1 - sympy.cos(fifth)
+    five = list(range(-4, 0)) + list(range(1, 5))
+    primal = _primal([fifth], five, [sympy.Integer(1)])
+    dual = _dual([fifth], {-1: sympy.Rational(1, 2), 1: sympy.Rational(1, 2)})
+    yield exact(
+        "one plane, a turn of 1/5",
+        rf"$\theta = \frac{{2\pi}}{{5}}$, $W = \{{-4..4\}}$ without 0. Head $z = 1$: margin {sympy.radsimp(value)}. "
+        r"$\mu = \frac12$ on 1 and on $-1$: the same. So the best margin is $1 - \cos\frac{2\pi}{5}$.",
+        holds=_equal(primal, value) and _equal(dual, value),
+    )
+    six = list(range(-5, 0)) + list(range(1, 6))
+    share, best = sympy.Rational(4, 7), sympy.Rational(6, 7)
+    primal = _primal([third, half], six, [share, 1 - share])
+    dual = _dual([third, half], {2: share / 2, -2: share / 2, 3: (1 - share) / 2, -3: (1 - share) / 2})
+    yield exact(
+        "two planes, turns of 1/3 and 1/2",
+        rf"$\theta = \frac{{2\pi}}{{3}}, \pi$, $W = \{{-5..5\}}$ without 0, phases 0: the gaps are $\frac32 a$ at $t "
+        rf"= 2$ or 4, $2(1-a)$ at $t = 3$, and more at $t = 1$ or 5, so $a = \frac47$ is best. $\mu = \frac27$ on "
+        rf"$\pm 2$, $\frac{{3}}{{14}}$ on $\pm 3$. Margin {primal}, dual value {dual}.",
+        holds=_equal(primal, best) and _equal(dual, best),
+    )
+    root, turned = sympy.sqrt(2), (1 + sympy.I) / sympy.sqrt(2)
+    primal, dual = _primal([quarter], [1, 2], [turned]), _dual([quarter], {1: sympy.Integer(1)})
+    real = _primal([quarter], [1, 2], [sympy.Integer(1)])
+    yield exact(
+        "one side: phases matter",
+        rf"$\theta = \frac{{\pi}}{{2}}$, $W = \{{1, 2\}}$. $z = e^{{i\pi/4}}$ has margin {primal}, $\mu$ all on 1 the "
+        rf"dual value {dual}: best. With phase 0, $z = 1$ has {real} (and $z = a \le 1$ less): a window that is not "
+        rf"symmetric is not solved by phases 0.",
+        holds=_equal(primal, root) and _equal(dual, root) and _equal(real, sympy.Integer(1)),
+    )
+
+
+def _term(angle: sympy.Expr, t: int) -> sympy.Expr:
+    """1 - exp(i t theta), in algebraic numbers."""
+    return 1 - sympy.cos(t * angle) - sympy.I * sympy.sin(t * angle)
+
+
+def _primal(angles: list[sympy.Expr], window: list[int], head: list[sympy.Expr]) -> sympy.Expr:
+    """m(z), exactly."""
+    gaps = [sympy.re(sum(z * _term(angle, t) for z, angle in zip(head, angles, strict=True))) for t in window]
+    return sympy.simplify(sympy.Min(*[sympy.simplify(gap) for gap in gaps]))
+
+
+def _dual(angles: list[sympy.Expr], distribution: dict[int, sympy.Expr]) -> sympy.Expr:
+    """max_k |G_k|, exactly."""
+    if sum(distribution.values()) != 1:
+        raise ArithmeticError("the weights of a distribution must have sum 1")
+    sums = [sum(mu * _term(angle, t) for t, mu in distribution.items()) for angle in angles]
+    return sympy.simplify(sympy.Max(*[sympy.simplify(sympy.Abs(sympy.simplify(total))) for total in sums]))
+
+
+def _equal(seen: sympy.Expr, expected: sympy.Expr) -> bool:
+    """Whether two algebraic numbers are equal, decided by the minimal polynomial of their difference."""
+    x = sympy.Symbol("x")
+    return bool(sympy.minimal_polynomial(seen - expected, x) == x)
+
+
+def check() -> None:
+    """Both functions on the exact cases, against the engine, on a linear program, and at the edges of their scope."""
+    _check_cases()
+    _check_engine()
+    _check_program()
+    _check_scope()
+
+
+def _check_cases() -> None:
+    both = np.array([2 * np.pi / 3, np.pi])
+    six = np.array([-5, -4, -3, -2, -1, 1, 2, 3, 4, 5])
+    weights = np.array([0, 0, 3 / 14, 2 / 7, 0, 0, 2 / 7, 3 / 14, 0, 0])
+    fifth, five = np.array([2 * np.pi / 5]), np.array([-4, -3, -2, -1, 1, 2, 3, 4])
+    quarter, side = np.array([np.pi / 2]), np.array([1, 2])
+    turned = np.exp(1j * np.array([np.pi / 4]))
+    for seen, expected in (
+        (bounds.dual_bound(both, six, weights), 6 / 7),
+        (bounds.primal_margin(both, six, np.array([4 / 7, 3 / 7], np.complex128)), 6 / 7),
+        (bounds.dual_bound(fifth, five, np.array([0, 0, 0, 0.5, 0.5, 0, 0, 0])), (5 - 5**0.5) / 4),
+        (bounds.primal_margin(fifth, five, np.ones(1, np.complex128)), (5 - 5**0.5) / 4),
+        (bounds.dual_bound(quarter, side, np.array([1.0, 0.0])), 2**0.5),
+        (bounds.primal_margin(quarter, side, turned), 2**0.5),
+        (bounds.dual_bound(quarter, np.array([5, 3]), np.array([0.25, 0.75])), 1.25**0.5),  # 1 + i/2
+        (bounds.primal_margin(np.array([1.0, 2.0]), np.array([3]), np.array([0.3, 0.2j])), _by_cosines()),
+        (bounds.dual_bound(quarter, side, np.eye(2))[1], 2.0),
+        (bounds.primal_margin(quarter, side, np.array([[1.0], [0.5j]]))[1], 0.0),
+    ):
+        require(abs(float(seen) - expected) <= 1e-14, f"a case gives {float(seen)!r}, not {expected!r}")
+
+
+def _by_cosines() -> float:
+    """Re of 0.3 (1 - exp(3i)) + 0.2i (1 - exp(6i))."""
+    return float(0.3 * (1 - np.cos(3.0)) + 0.2 * np.sin(6.0))
+
+
+def _check_engine() -> None:
+    spectrum = RopeSpectrum.from_base("10000", head_dim=6)
+    window = np.arange(1, 90)
+    for coefficients in ([0.2, 0.5, 0.3], [0.2j, 0.3 - 0.4j, -0.3]):
+        head = np.array(coefficients, np.complex128)
+        profile = LogitProfile(spectrum=spectrum, coefficients=head)
+        seen = float(routes.margin_curve(profile, [90], target=0, route="definition").margin[0])
+        margin = float(bounds.primal_margin(spectrum.inv_freq, window, head))
+        require(abs(seen - margin) <= 1e-13, f"primal_margin gives {margin!r}, the engine {seen!r}, for {coefficients}")
+        uniform = np.full(window.size, 1 / window.size)
+        require(margin <= float(bounds.dual_bound(spectrum.inv_freq, window, uniform)), "a head beats dual_bound")
+
+
+def _check_program() -> None:
+    """Base 10000, width 128, phases 0, W = {1..128}: the linear program's head and distribution meet at 0.35484."""
+    angles = RopeSpectrum.from_base("10000", head_dim=128).inv_freq
+    window = np.arange(1, 129)
+    gaps: FloatArray = 2 * np.sin(window[:, None] * angles / 2) ** 2
+    found = linprog(  # the largest m with m <= gaps @ a, sum a = 1
+        np.append(np.zeros(angles.size), -1.0),
+        A_ub=np.hstack([-gaps, np.ones((window.size, 1))]),
+        b_ub=np.zeros(window.size),
+        A_eq=[np.append(np.ones(angles.size), 0.0)],
+        b_eq=[1.0],
+        bounds=[(0, None)] * angles.size + [(None, None)],
+    )
+    shares = np.asarray(found.x)[:-1]
+    head: ComplexArray = np.asarray(shares / shares.sum(), np.complex128)
+    mu = np.maximum(-found.ineqlin.marginals, 0)
+    mu /= 2 * mu.sum()
+    lower = float(bounds.primal_margin(angles, window, head))
+    upper = float(bounds.dual_bound(angles, np.append(window, -window), np.append(mu, mu)))
+    require(lower <= upper + 1e-13 and upper - lower <= 1e-9, f"the program's pair does not close: {lower}, {upper}")
+    require(abs(lower - 0.35484) <= 5e-6, f"the best margin over 1..128 is {lower}, not 0.35484")
+
+
+def _check_scope() -> None:
+    one, unit = np.array([1.0]), np.array([1 + 0j])
+    ulp = 2.0**-52
+    at, empty = np.array([1]), np.array([], np.int64)
+    short = 4503  # 4503 ulp are within 1e-12, 4504 are not
+    for weight in (1 + short * ulp, 1 - short * ulp):
+        require(float(bounds.dual_bound(one, at, np.array([weight]))) > 0, "dual_bound refuses a rounded distribution")
+    require(
+        float(bounds.primal_margin(one, at, np.array([1 + short * ulp + 0j]))) > 0,
+        "primal_margin refuses a rounded head",
+    )
+    require(float(bounds.primal_margin(one, at, 0 * unit)) == 0, "primal_margin refuses the head 0")
+    for distribution in ([1 + (short + 1) * ulp], [1 - (short + 1) * ulp], [0.0], [np.nan]):
+        require(refuses(bounds.dual_bound, one, at, np.array(distribution)), f"dual_bound takes {distribution}")
+    require(refuses(bounds.dual_bound, one, np.array([1, 2]), np.array([1.5, -0.5])), "dual_bound takes -0.5")
+    for head in ([1 + (short + 1) * ulp + 0j], [1.5 + 0j], [complex(np.nan)]):
+        require(refuses(bounds.primal_margin, one, at, np.array(head)), f"primal_margin takes {head}")
+    for call, last in ((bounds.dual_bound, np.array([1.0])), (bounds.primal_margin, unit)):
+        require(refuses(call, one, np.array([0]), last), f"{call.__name__} takes the displacement 0")
+        require(refuses(call, np.array([np.nan]), at, last), f"{call.__name__} takes an angle that is no number")
+    none = np.array([])
+    require(refuses(bounds.dual_bound, one, empty, none), "dual_bound takes no displacement")
+    require(refuses(bounds.primal_margin, one, empty, unit), "primal_margin takes no displacement")
+    require(refuses(bounds.dual_bound, none, at, one), "dual_bound takes no angle")
+    require(refuses(bounds.primal_margin, none, at, none.astype(np.complex128)), "primal_margin takes no angle")
