@@ -227,7 +227,7 @@ def test_help_and_version(run: Callable[..., str]) -> None:
         assert "Usage" in run(line)
 
 
-@pytest.mark.parametrize("extra", [{}, {"NO_COLOR": "1"}, {"COLUMNS": "200"}, {"TERM": "xterm-256color"}])
+@pytest.mark.parametrize("extra", [{}, {"COLUMNS": "200", "TERM": "xterm-256color"}])
 def test_pipes_carry_no_escape_codes(extra: dict[str, str]) -> None:
     for line in ("--help", "construct --offset 3", "curve --angle 1 --length x"):
         command = [sys.executable, "-m", "ropegeo", *line.split()]

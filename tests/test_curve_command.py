@@ -220,7 +220,7 @@ HEADS = [
     "--angle 1 --lengths 1001,1e30,1e30+1",
     "--angle '1/5 turn' --lengths 5,6,1e30",
     f"{SMALL} --planes 0-5 --weights 6,5,4,3,2,1 --beta 9 --offset 3 --length 3000 --records",
-    f"{SMALL} --plane 1 --length 1e100 --route return_bound",
+    pytest.param(f"{SMALL} --plane 1 --length 1e100 --route return_bound", marks=pytest.mark.slow),
     f"{SMALL} --mode retrieval --plane 7 --every 20 --length 99",
 ]
 

@@ -30,7 +30,9 @@ SMOOTH = ["constant", "power", "planes", "exponential", "power_floor"]
 
 
 def one_plane(angle: str, offset: int = 0) -> LogitProfile:
-    return LogitProfile(spectrum=RopeSpectrum.from_angle(angle), coefficients=np.ones(1, dtype=np.complex128), origin=offset)
+    return LogitProfile(
+        spectrum=RopeSpectrum.from_angle(angle), coefficients=np.ones(1, dtype=np.complex128), origin=offset
+    )
 
 
 def fitted(lengths: Any, margins: Any, **options: Any) -> DecayFit:

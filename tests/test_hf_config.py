@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ropegeo.errors import FileFormatError, InvalidInputError, RopegeoError, UnsupportedError
@@ -466,6 +466,7 @@ KEYS = (
 )
 
 
+@settings(max_examples=50)
 @given(
     model_type=st.sampled_from(sorted(FAMILIES)),
     values=st.dictionaries(st.sampled_from(KEYS), JSON_VALUES, max_size=6),
@@ -483,6 +484,7 @@ def test_any_content_gives_a_spectrum_or_one_line(model_type: str, values: Confi
     assert "\n" not in problem
 
 
+@settings(max_examples=50)
 @given(
     base=st.integers(2, 10**9),
     half=st.integers(1, 64),

@@ -243,6 +243,7 @@ def test_a_large_constant_leaves_softmax_alone() -> None:
     assert (weights[0] == weights[1]).all()
 
 
+@pytest.mark.slow
 def test_a_slow_plane_is_followed_to_thousands_of_lengths() -> None:
     """Every distance raises the largest rival; each length asked for still gets its own."""
     angles = tuple(read_angle(text) for text in ("1e-7", "1.5e-7"))
@@ -266,7 +267,7 @@ def test_mirrored_distances_tie() -> None:
 # ---- whole curves ----
 
 
-@pytest.mark.parametrize("offset", [0, 3, 50])
+@pytest.mark.parametrize("offset", [0, pytest.param(3, marks=pytest.mark.slow), 50])
 @pytest.mark.parametrize("planes", [[1], [0, 1, 2], list(range(64))])
 def test_records_are_the_whole_curve(offset: int, planes: list[int]) -> None:
     profile = replace(weights_on(LLAMA, planes), origin=offset)

@@ -73,6 +73,7 @@ def test_the_stated_error_is_below_what_the_house_promises() -> None:
     assert sweep_error(4096) < 1e-12
 
 
+@pytest.mark.slow
 def test_blocks_of_the_size_in_use_agree_with_the_definition() -> None:
     spectrum = RopeSpectrum.from_base(10000, head_dim=128)
     rng = np.random.default_rng(7)

@@ -34,6 +34,7 @@ from ropegeo.tasks import (
 )
 
 INPUTS = 2000
+MANY = [400, pytest.param(INPUTS, marks=pytest.mark.slow)]
 NUMBER = "C B A 1 4 1 3 2 1"
 LETTER = "C2 B1 A3 FA EC DE HF GD IG"
 PAPER = preset("paper")
@@ -97,18 +98,19 @@ INDEX_HEADS = [
 ]
 
 
-def test_t_index_is_index() -> None:
-    """At every position in range, on 2,000 random inputs."""
+@pytest.mark.parametrize("inputs", MANY)
+def test_t_index_is_index(inputs: int) -> None:
+    """At every position in range, on that many random inputs."""
     rng = seeded(1)
     checked = 0
     for spectrum, letters, integers, planes, weights in INDEX_HEADS:
         head = token_index_head(spectrum, letters=letters, integers=integers, planes=planes, weights=weights)
-        for _ in range(INPUTS // len(INDEX_HEADS)):
+        for _ in range(inputs // len(INDEX_HEADS)):
             row = number_input(rng, letters, integers, 40)
             compared = zip(run_layer(head, row).tokens, index(row), in_range(row), strict=True)
             checked += sum(in_range(row))
             assert all(found == wanted for found, wanted, inside in compared if inside), row
-    assert checked > 10 * INPUTS
+    assert checked > 10 * inputs
 
 
 RETRIEVAL_HEADS = [
@@ -122,8 +124,9 @@ RETRIEVAL_HEADS = [
 ]
 
 
-def test_t_retrieval_is_retrieval() -> None:
-    """On 2,000 random globally proper inputs, plain and centred, where worst(n) > 0."""
+@pytest.mark.parametrize("inputs", MANY)
+def test_t_retrieval_is_retrieval(inputs: int) -> None:
+    """On random globally proper inputs, plain and centred, where worst(n) > 0."""
     rng = seeded(2)
     repeated = lookups = 0
     for angle, letters, integers, centre, longest in RETRIEVAL_HEADS:
@@ -132,7 +135,7 @@ def test_t_retrieval_is_retrieval() -> None:
         )
         assert isinstance(head.profile, LetterProfile)
         assert letter_curve(head.profile, [longest]).points[0].worst.sign == 1
-        for _ in range(INPUTS // len(RETRIEVAL_HEADS) + 1):
+        for _ in range(inputs // len(RETRIEVAL_HEADS) + 1):
             # A centred head is for its own length.
             n = longest if centre else rng.randint(1, longest)
             row = letter_input(rng, letters, integers, n, unique=rng.random() < 0.3)
@@ -140,8 +143,8 @@ def test_t_retrieval_is_retrieval() -> None:
             repeated += len(row) - len(set(row))
             lookups += sum(isinstance(token.right, str) for token in row)
             assert list(run_layer(head, row).tokens) == retrieval(row), " ".join(map(str, row))
-    assert repeated > INPUTS
-    assert lookups > 5 * INPUTS
+    assert repeated > inputs
+    assert lookups > 5 * inputs
 
 
 @pytest.mark.parametrize("symbolic", [False, True])
