@@ -12,8 +12,8 @@ from jaxtyping import Complex, Float, Int
 from ropegeo._arrays import ComplexArray, FloatArray, IntArray
 from ropegeo.asymptotics.bounds.scope import within
 
-UNIT_TOLERANCE = 1e-12
-"""By how much the sum of weights may miss 1: what adding doubles up costs."""
+UNIT_TOLERANCE = 2.0**-40
+"""By how much the sum of weights may miss 1: what adding doubles up costs, 9e-13."""
 
 
 def simultaneous_bound(

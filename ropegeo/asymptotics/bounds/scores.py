@@ -65,9 +65,9 @@ def swap_scores(
 
 
 def _hypotenuse(along: FloatArray, across: FloatArray) -> FloatArray:
-    """1/sqrt(1 + (sinh(across)/cosh(along))^2), without overflow and never above 1."""
+    """1/sqrt(1 + (sinh(across)/cosh(along))^2) of two numbers >= 0, without overflow and never above 1."""
     with np.errstate(over="ignore"):
-        ratio = np.exp(across - along) * -np.expm1(-2 * across) / (1 + np.exp(-2 * along))
+        ratio = np.exp(across - along) * np.expm1(-2 * across) / (1 + np.exp(-2 * along))  # negative: only squared
     score: FloatArray = np.asarray(1 / np.hypot(1, ratio))
     return score
 
