@@ -223,7 +223,7 @@ def test_spectrum(run: Callable[..., str]) -> None:
 
 def test_help_and_version(run: Callable[..., str]) -> None:
     assert run("--version") == f"ropegeo {ropegeo.__version__}\n"
-    for line in ("", "--help", "construct --help", "curve -h", "solve --help", "spectrum --help"):
+    for line in ("", "--help", "construct --help", "curve -h", "solve --help", "spectrum --help", "derive --help"):
         assert "Usage" in run(line)
 
 

@@ -24,7 +24,7 @@ NAMES = claim_names()
 TIES = [(name, tie) for name in NAMES for tie in load_claim(name).claim.ties]
 PUBLIC = [name for name in bounds.__all__ if callable(getattr(bounds, name))]
 MUTANTS = all_mutants()
-SAMPLE = {(mutant.file, mutant.owner): mutant for mutant in MUTANTS}.values()
+SAMPLE = {mutant.owner: mutant for mutant in MUTANTS if mutant.owner in PUBLIC}.values()
 FEWEST = 18
 
 EQUIVALENT: dict[str, str] = {}

@@ -14,8 +14,8 @@ from ropegeo._arrays import FloatArray
 from ropegeo.asymptotics.data import FEWEST_POINTS, DecayData
 from ropegeo.asymptotics.fitted_law import Estimate
 from ropegeo.asymptotics.intervals import CONFIDENCE, NONE, spread
-from ropegeo.errors import InvalidInputError
-from ropegeo.exact import safe_integer
+from ropegeo.errors import FileFormatError, InvalidInputError
+from ropegeo.exact import plain_integer, read_safe_integer, safe_integer
 
 SCHEMA = "ropegeo.comparison/1"
 VERDICTS = {
@@ -26,6 +26,8 @@ VERDICTS = {
     "opposite_signs": "at some length one wins where the other fails",
     "too_few_points": f"fewer than {FEWEST_POINTS} lengths at which both margins are positive",
 }
+SAVED = 20
+"""Lengths of opposite sign that are written to JSON."""
 ROUNDINGS = 16
 """Exact data and theory are identical if they are this near, in units of their errors."""
 
@@ -42,7 +44,7 @@ class Comparison:
         p_agrees: probability of a departure at least this large if the data are the theory with noise; NaN if exact.
         p_factor: the same, if they are a constant factor times the theory.
         rms: root mean square of log(data/theory).
-        largest: the largest factor apart, at least 1.
+        largest: the largest factor apart, at least 1; infinite beyond the range of doubles.
         at: the length where that is.
         opposite: lengths at which exactly one of the two is positive.
         lengths: compared.
@@ -76,8 +78,44 @@ class Comparison:
             "rms_log_ratio": _finite(self.rms),
             "largest_factor": _finite(self.largest),
             "at_length": None if self.at is None else safe_integer(self.at),
-            "opposite_signs": [safe_integer(n) for n in self.opposite[:20]],
+            "opposite_signs": [safe_integer(n) for n in self.opposite[:SAVED]],
+            "opposite_signs_count": len(self.opposite),
         }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Comparison:
+        """Read what `to_dict` wrote: without the lengths and ratios, and with the first lengths of opposite sign only.
+
+        Raises:
+            FileFormatError: a wrong schema, a missing or malformed field.
+        """
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            raise FileFormatError(f"comparison: expected schema {SCHEMA!r}")
+        try:
+            if data["verdict"] not in VERDICTS:
+                raise FileFormatError(f"comparison: the verdict {data['verdict']!r} is unknown")
+            names = {
+                "p_agrees": "p_agrees",
+                "p_factor": "p_factor",
+                "rms": "rms_log_ratio",
+                "largest": "largest_factor",
+            }
+            numbers = {ours: math.nan if data[name] is None else float(data[name]) for ours, name in names.items()}
+            return cls(
+                verdict=data["verdict"],
+                points=plain_integer(data["points"]),
+                factor=Estimate.from_dict(data["factor"]),
+                drift=Estimate.from_dict(data["drift"]),
+                **numbers,
+                at=None if data["at_length"] is None else read_safe_integer(data["at_length"]),
+                opposite=tuple(map(read_safe_integer, data["opposite_signs"])),
+                lengths=(),
+                log_ratio=np.zeros(0),
+            )
+        except FileFormatError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"comparison: a field is missing or wrong ({error})") from error
 
 
 def compare_decay(data: DecayData, theory: DecayData) -> Comparison:
@@ -115,7 +153,7 @@ def compare_decay(data: DecayData, theory: DecayData) -> Comparison:
     summary: dict[str, Any] = {
         "points": count,
         "rms": float(np.sqrt(np.mean(ratio**2))) if count else math.nan,
-        "largest": math.exp(min(float(apart.max()), 700.0)) if count else math.nan,
+        "largest": _factor(float(apart.max())) if count else math.nan,
         "at": used.lengths[int(apart.argmax())] if count else None,
         "opposite": opposite,
         "lengths": used.lengths,
@@ -142,7 +180,7 @@ def compare_decay(data: DecayData, theory: DecayData) -> Comparison:
     near = bool((apart <= ROUNDINGS * (used.relative_error + model.relative_error)).all())
     return Comparison(
         verdict=_verdict(near, opposite, p_agrees, p_factor, float(np.ptp(ratio)), used, model),
-        factor=Estimate(value=math.exp(solution[0]), low=math.exp(ends[0, 0]), high=math.exp(ends[0, 1]), kind=kind),
+        factor=Estimate(value=_factor(solution[0]), low=_factor(ends[0, 0]), high=_factor(ends[0, 1]), kind=kind),
         drift=Estimate(value=float(solution[1]), low=float(ends[1, 0]), high=float(ends[1, 1]), kind=kind),
         p_agrees=p_agrees,
         p_factor=p_factor,
@@ -179,6 +217,11 @@ def _tail(estimate: FloatArray, covariance: FloatArray, freedom: float) -> float
         return 0.0 if np.any(np.abs(estimate) > 1e-12) else 1.0
     statistic = float(estimate @ np.linalg.solve(covariance, estimate)) / size
     return float(fisher.sf(statistic, size, freedom))
+
+
+def _factor(logarithm: float) -> float:
+    """Its exponential: infinite where that is no double."""
+    return math.exp(logarithm) if not logarithm > 709 else math.inf
 
 
 def _finite(value: float) -> float | None:

@@ -15,8 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from ropegeo.asymptotics.data import COLUMNS, FEWEST_POINTS, DecayData, begins_steps, counted, curve_data, decay_data
+from ropegeo.asymptotics.data import (
+    COLUMNS,
+    FEWEST_POINTS,
+    ONE_PLANE,
+    DecayData,
+    begins_steps,
+    check_steps,
+    counted,
+    curve_data,
+    decay_data,
+    reach_of,
+)
 from ropegeo.engine.margin import MAX_LENGTH, MarginCurve
+from ropegeo.engine.route_names import BOUND
 from ropegeo.errors import FileFormatError, InvalidInputError
 from ropegeo.exact import short
 
@@ -128,7 +140,9 @@ def _of_csv(content: bytes, column: str) -> DecayData:
     for number, row in enumerate(rows[1:], start=1):
         if len(row) != len(names):
             raise FileFormatError(f"row {number}: {len(row)} cells where the heading has {len(names)}")
-    return _of_columns({name: [row[place].strip() for row in rows[1:]] for place, name in enumerate(names)}, column)
+    return _of_columns(
+        {name: [row[place].strip() for row in rows[1:]] for place, name in enumerate(names)}, column, has_digits=True
+    )
 
 
 def _of_npz(content: bytes, column: str) -> DecayData:
@@ -155,11 +169,16 @@ def _of_npz(content: bytes, column: str) -> DecayData:
         about = json.loads(str(metadata)) if metadata is not None else {}
     except (ValueError, RecursionError):
         about = {}
-    is_whole = isinstance(about, dict) and about.get("complete_to") is not None and column == "margin"
-    return replace(data, begins=True) if is_whole else data
+    if not isinstance(about, dict):
+        return data
+    words = str(about.get("margin_of")), str(about.get("inputs"))
+    is_whole = about.get("complete_to") is not None
+    if is_whole:
+        check_steps(column, reach_of("margin", *words).get("offset", data.offset))
+    return replace(data, begins=data.begins or is_whole, **{"reach_known": True, **reach_of(column, *words)})
 
 
-def _of_columns(columns: Mapping[str, Sequence[str]], column: str) -> DecayData:
+def _of_columns(columns: Mapping[str, Sequence[str]], column: str, *, has_digits: bool = False) -> DecayData:
     for name in ("length", column):
         if name not in columns:
             there = ", ".join(sorted(columns))[:200] or "nothing"
@@ -173,14 +192,30 @@ def _of_columns(columns: Mapping[str, Sequence[str]], column: str) -> DecayData:
     rows = [place for place in range(count) if not kinds[place]]
     lengths = [_length(columns["length"][place], place + 1) for place in rows]
     margins = [_number(columns[column][place], column, place + 1) for place in rows]
-    error_name = "abs_error" if column == "margin" else f"{column}_abs_error"
-    errors = _errors(columns, error_name, rows, margins) if is_ours else None
     sd = None if "sd" not in columns else [float(_number(columns["sd"][place], "sd", place + 1)) for place in rows]
     _check_rows(rows, lengths, sd)
-    data = decay_data(lengths, margins, sd=sd, abs_error=errors, source=column, unit="beta" if is_ours else "")
-    data = replace(data, left_out=counted(kinds))
-    offset = _begins(columns, rows, lengths, margins) if column == "margin" and is_ours else None
-    return data if offset is None else replace(data, begins=True, offset=offset)
+    if not is_ours:
+        return replace(decay_data(lengths, margins, sd=sd, source=column), left_out=counted(kinds))
+    errors = _errors(columns, column, rows, margins, has_digits=has_digits)
+    decided = np.ones(len(rows), dtype=bool)
+    for place, (row, value, error) in enumerate(zip(rows, margins, errors, strict=True)):
+        decided[place] = error == 0 or abs(value) > error
+        if not decided[place] and error < SMALLEST_ERROR:
+            raise FileFormatError(
+                f"row {row + 1}: the {column} is below the range of doubles, which npz holds; use the CSV or JSON of "
+                "'ropegeo curve'"
+            )
+        kinds[row] = "" if decided[place] else "undecided"
+    data = decay_data(lengths, margins, sd=sd, abs_error=errors, source=column, unit="beta")
+    data = replace(
+        data.at(decided),
+        left_out=counted(kinds),
+        one_plane=bool(rows) and set(columns["method"]) <= {ONE_PLANE, BOUND},
+        reach_known=column != "best",  # over which offsets is not said
+    )
+    of_margin = margins if column == "margin" else [_number(columns["margin"][row], "margin", row + 1) for row in rows]
+    offset = _begins(columns, rows, lengths, of_margin)
+    return data if offset is None else replace(data, begins=True, offset=check_steps(column, offset))
 
 
 def _check_rows(rows: Sequence[int], lengths: Sequence[int], sd: Sequence[float] | None) -> None:
@@ -194,17 +229,30 @@ def _check_rows(rows: Sequence[int], lengths: Sequence[int], sd: Sequence[float]
 
 
 def _errors(
-    columns: Mapping[str, Sequence[str]], name: str, rows: Sequence[int], margins: Sequence[Decimal]
+    columns: Mapping[str, Sequence[str]],
+    column: str,
+    rows: Sequence[int],
+    margins: Sequence[Decimal],
+    *,
+    has_digits: bool,
 ) -> list[Decimal]:
-    """Proved errors: those of the file; half a unit of the last digit where it states none, or none that doubles can.
+    """Proved errors: those of the file; in a CSV half a unit of the last digit where doubles cannot say it.
 
-    `ropegeo curve` writes only digits that are proved.
+    `ropegeo curve` writes only digits that are proved, or where not one is, a double within its error of 0. A CSV has
+    no error of `best` and `worst`; that of the margin is of the same order, which is enough to tell such a double.
     """
     halves = [abs(value) and Decimal(5).scaleb(int(value.as_tuple().exponent) - 1) for value in margins]
-    if name not in columns:
-        return halves
-    stated = [abs(_number(columns[name][row], name, row + 1)) for row in rows]
-    return [half if 0 < one < SMALLEST_ERROR else one for one, half in zip(stated, halves, strict=True)]
+    name = "abs_error" if column == "margin" else f"{column}_abs_error"
+    if name in columns:
+        stated = [abs(_number(columns[name][row], name, row + 1)) for row in rows]
+        return [
+            half if has_digits and 0 < one < SMALLEST_ERROR else one for one, half in zip(stated, halves, strict=True)
+        ]
+    others = [abs(_number(columns["abs_error"][row], "abs_error", row + 1)) for row in rows]
+    return [
+        10 * other if other >= SMALLEST_ERROR and 0 < abs(value) < 10 * other else half
+        for value, half, other in zip(margins, halves, others, strict=True)
+    ]
 
 
 def _begins(

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from itertools import pairwise
 from operator import index
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from ropegeo._arrays import BoolArray, FloatArray, frozen
-from ropegeo.engine.margin import MarginCurve
+from ropegeo.engine.margin import MAX_LENGTH, MarginCurve
+from ropegeo.engine.route_names import BOUND
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact import Enclosure, short
 
 FEWEST_POINTS = 4
 COLUMNS = ("margin", "best", "worst")
+ONE_PLANE = "continued_fraction"
+"""The route that only index heads on one plane take."""
 ARRAYS = ("margin", "log_margin", "sd", "proved")
 
 
@@ -35,6 +40,9 @@ class DecayData:
         ends_known: whether each length is known to be the last one of its step (see `envelope`).
         begins: whether the lengths are those at which steps begin (records), so that all steps are there.
         offset: distance that the head aims at: T = max(offset, n - 1 - offset).
+        best_over: where each margin is the best over the offsets 0..m, that m: T = max(ceil((n - 1)/2), n - 1 - m).
+        reach_known: whether offset or best_over say what T is.
+        one_plane: whether the margins are known to be those of an index head on one plane.
         left_out: rows that were no margins, by what they were: `bound`, `undecided`.
         source: what the data are, for people.
         unit: `beta` where margins are in units of the logit scale, else empty.
@@ -48,6 +56,9 @@ class DecayData:
     ends_known: bool = False
     begins: bool = False
     offset: int = 0
+    best_over: int | None = None
+    reach_known: bool = True
+    one_plane: bool = False
     left_out: tuple[tuple[str, int], ...] = ()
     source: str = "data"
     unit: str = ""
@@ -62,6 +73,17 @@ class DecayData:
     def log_length(self) -> Float[FloatArray, " points"]:
         """Natural logarithms of the lengths."""
         return np.array([math.log(n) for n in self.lengths])
+
+    @property
+    def reaches(self) -> list[int]:
+        """T, the farthest displacement that an index head sees at each length."""
+        return self.reaches_at(self.lengths)
+
+    def reaches_at(self, lengths: Sequence[int]) -> list[int]:
+        """As `reaches`, at other lengths."""
+        if self.best_over is None:
+            return [max(self.offset, n - 1 - self.offset) for n in lengths]
+        return [max(n // 2, n - 1 - self.best_over) for n in lengths]
 
     @property
     def is_exact(self) -> bool:
@@ -206,18 +228,49 @@ def curve_data(curve: MarginCurve, *, column: str = "margin") -> DecayData:
         rows.append(kind)
         if not kind:
             kept.append((point.length, value, point.at))
-    offset = _offset([(n, at) for n, _, at in kept])
-    return DecayData(
+    is_whole, offset = curve.complete_to is not None, 0
+    if is_whole:
+        seen = _offset([(n, at) for n, _, at in kept]) or 0
+        offset = check_steps(column, reach_of("margin", curve.margin_of, curve.inputs).get("offset", seen))
+    data = DecayData(
         lengths=tuple(n for n, _, _ in kept),
         margin=np.array([float(value) for _, value, _ in kept]),
         log_margin=np.array([_log_of(value) for _, value, _ in kept]),
         proved=np.array([_relative_of(value) for _, value, _ in kept]),
-        begins=curve.complete_to is not None and column == "margin",
-        offset=offset or 0,
+        begins=is_whole,
+        offset=offset,
+        one_plane=bool(kept) and {point.method for point in curve.points} <= {ONE_PLANE, BOUND},
         left_out=counted(rows),
         source=f"{column} of {curve.margin_of}" if column == "margin" else f"{column} over {curve.inputs}",
         unit="beta",
     )
+    return replace(data, **reach_of(column, curve.margin_of, curve.inputs))
+
+
+def check_steps(column: str, offset: int) -> int:
+    """The offset, if the lengths at which the margin of that offset falls are those at which the column does.
+
+    `worst` is the margin of offset 0; `best` falls elsewhere.
+
+    Raises:
+        InvalidInputError: they are not: the rows would be a sample of the column that favours some of its steps.
+    """
+    if column == "best" or (column == "worst" and offset != 0):
+        raise InvalidInputError(
+            f"the rows are the steps of margin, not of {column}; compute the curve with --every instead of --records"
+        )
+    return offset
+
+
+def reach_of(column: str, margin_of: str, inputs: str) -> dict[str, Any]:
+    """What a curve's own words say of T, as fields of `DecayData`: nothing of heads that match letters."""
+    if column == "best":
+        bounded = re.fullmatch(r"offsets 0\.\.([0-9]+) within the length", inputs)
+        if inputs == "offsets 0..n-1":
+            return {"best_over": MAX_LENGTH}
+        return {"reach_known": False} if bounded is None else {"best_over": int(bounded[1])}
+    stated = re.fullmatch(r"offset ([0-9]+)", margin_of)
+    return {"offset": int(stated[1])} if stated is not None and column == "margin" else {}
 
 
 def counted(kinds: Sequence[str]) -> tuple[tuple[str, int], ...]:

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ropegeo.asymptotics.data import FEWEST_POINTS, DecayData, curve_data, envelope
+from ropegeo.asymptotics.data import FEWEST_POINTS, DecayData, curve_data, decay_data, envelope
 from ropegeo.asymptotics.fitted_law import Estimate, LawFit, fit_law
 from ropegeo.asymptotics.intervals import KINDS
 from ropegeo.asymptotics.laws import LAWS, Law, constant, exponential, line, planes, power, power_floor, retrieval
 from ropegeo.asymptotics.staircase_law import fitted_staircase, known_staircase
 from ropegeo.engine.margin import MarginCurve
-from ropegeo.errors import InvalidInputError
-from ropegeo.exact import ClosedForm, safe_integer, short
+from ropegeo.errors import FileFormatError, InvalidInputError
+from ropegeo.exact import ClosedForm, plain_integer, read_safe_integer, safe_integer, short
 
 SCHEMA = "ropegeo.decay_fit/1"
 STATUSES = {
@@ -36,6 +36,8 @@ STATUSES = {
 }
 ALIKE = 2.0
 """Laws whose AICc differ by less are not told apart by it; the one with fewer free numbers is chosen."""
+STAIRCASE = "2 sin(q_k angle/2)^2"
+UNKNOWN_REACH = "the data do not say over which offsets they are the best, so not how far each length sees"
 UNRESOLVED = 0.5
 """A margin whose error is more than this part of it is not fitted."""
 
@@ -130,8 +132,51 @@ class DecayFit:
             "not_fitted": dict(self.not_fitted),
         }
 
+    @classmethod
+    def from_dict(cls, data: Any) -> DecayFit:
+        """Read what `to_dict` wrote. The points themselves are not in it: `data` is empty, and no law can be drawn.
+
+        Raises:
+            FileFormatError: a wrong schema, a missing or malformed field.
+        """
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            raise FileFormatError(f"decay fit: expected schema {SCHEMA!r}")
+        try:
+            status, chosen, failing = data["status"], data["chosen"], data["first_nonpositive_length"]
+            fits = tuple(LawFit.from_dict(law) for law in data["laws"])
+            if status not in STATUSES or (chosen is not None and chosen not in {fit.law for fit in fits}):
+                raise FileFormatError(f"decay fit: status {status!r} or law {chosen!r} is unknown")
+            return cls(
+                status=status,
+                reason=str(data["reason"]),
+                chosen=chosen,
+                fits=fits,
+                not_fitted=tuple((str(name), str(why)) for name, why in data["not_fitted"].items()),
+                exponent=None if data["exponent"] is None else Estimate.from_dict(data["exponent"]),
+                plain_slope=None if data["plain_slope"] is None else float(data["plain_slope"]),
+                points_used=plain_integer(data["points_used"]),
+                points_given=plain_integer(data["points_given"]),
+                on_envelope=bool(data["on_envelope"]),
+                ends_known=bool(data["ends_known"]),
+                is_exact=bool(data["is_exact"]),
+                first_nonpositive=None if failing is None else read_safe_integer(failing),
+                left_out=tuple((str(kind), plain_integer(count)) for kind, count in data["left_out"].items()),
+                lengths=None if data["lengths"] is None else _pair(data["lengths"]),
+                source=str(data["source"]),
+                data=decay_data([], []),
+            )
+        except FileFormatError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise FileFormatError(f"decay fit: a field is missing or wrong ({error})") from error
+
     def _kinds(self) -> set[str]:
         return {estimate.kind for fit in self.fits for estimate in fit.parameters.values()}
+
+
+def _pair(ends: Any) -> tuple[int, int]:
+    first, last = map(read_safe_integer, ends)
+    return first, last
 
 
 def fit_decay(
@@ -268,7 +313,9 @@ def _laws(
         "power_floor": lambda: power_floor(used),
         "retrieval": lambda: retrieval(used, free_weight=free_weight),
         "staircase": lambda: (
-            fitted_staircase(used, free_weight=free_weight)
+            Law(name="staircase", formula=STAIRCASE, why_not=UNKNOWN_REACH)
+            if not used.reach_known
+            else fitted_staircase(used, free_weight=free_weight)
             if angle is None
             else known_staircase(used, angle, free_weight=free_weight)
         ),

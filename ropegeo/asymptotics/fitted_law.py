@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +13,10 @@ from scipy.optimize import least_squares
 
 from ropegeo._arrays import FloatArray
 from ropegeo.asymptotics.data import DecayData
-from ropegeo.asymptotics.intervals import ENCLOSURE, FEW_POINTS, LIKELIHOOD, NONE, Spread, band, spread
+from ropegeo.asymptotics.intervals import ENCLOSURE, FEW_POINTS, KINDS, LIKELIHOOD, NONE, Spread, band, reach, spread
 from ropegeo.asymptotics.laws import Law
+from ropegeo.errors import FileFormatError
+from ropegeo.exact import plain_integer
 
 TRIED = 4
 """Starts that are followed to the end: those with the least squared error."""
@@ -37,10 +40,84 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
-        ends = {
-            name: value if math.isfinite(value) else None for name, value in (("low", self.low), ("high", self.high))
-        }
-        return {"value": self.value, **ends, "kind": self.kind}
+        return {**{name: _finite(getattr(self, name)) for name in ("value", "low", "high")}, "kind": self.kind}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Estimate:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            FileFormatError: a missing or malformed field.
+        """
+        try:
+            value, low, high = (_or(data[name], math.nan) for name in ("value", "low", "high"))
+            if data["kind"] not in KINDS:
+                raise FileFormatError(f"decay fit: an interval of kind {data['kind']!r} is unknown")
+            return cls(value=value, low=low, high=high, kind=data["kind"])
+        except FileFormatError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"decay fit: an estimate is malformed ({error})") from error
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Shape:
+    """A fitted law at any lengths, with the band of the laws that describe the data as well.
+
+    Attributes:
+        law: what was fitted.
+        inner: its parameters at their best, the positive ones by their logarithm.
+        jacobian: of the residuals.
+        residuals: of the fit.
+        known: how well the parameters are determined; None where they are not.
+        is_exact: whether the data have no noise.
+    """
+
+    law: Law
+    inner: Float[FloatArray, " k"]
+    jacobian: Float[FloatArray, "n k"]
+    residuals: Float[FloatArray, " n"]
+    known: Spread | None
+    is_exact: bool
+
+    def log_margin(self, lengths: Sequence[int]) -> Float[FloatArray, " m"] | None:
+        """Logarithm of the law's margin at any lengths; None where the law cannot say."""
+        if self.law.at is None:
+            return None
+        return np.asarray(self.law.at(lengths)(natural(self.law, self.inner)))
+
+    def band(self, lengths: Sequence[int]) -> Float[FloatArray, "m 2"] | None:
+        """Lower and upper end, at each length, of the logarithm of the laws that describe the data as well.
+
+        With noise: the 95 % interval of the law there, by the delta method from the covariance of its parameters;
+        pointwise, and of the law, not of single margins. Without: the laws of the family that stay as near to every
+        point as the fitted one. Both to first order in the parameters.
+
+        Args:
+            lengths: any.
+
+        Returns:
+            None where there is no band: nothing is fitted, the parameters are not determined, or one of them has a
+            likelihood with many peaks.
+        """
+        middle = self.log_margin(lengths)
+        if self.law.at is None or middle is None or self.known is None or self.law.found is not None:
+            return None
+        model = self.law.at(lengths)
+        slopes = _jacobian(lambda inner: np.asarray(model(natural(self.law, inner))), self.inner)
+        if not np.isfinite(slopes).all():
+            return None
+        if self.is_exact:
+            moves = reach(self.jacobian, self.residuals, slopes)
+            return None if moves is None else np.asarray(middle[:, None] + moves)
+        half: FloatArray = self.known.quantile * np.sqrt(np.sum((slopes @ self.known.covariance) * slopes, axis=1))
+        return np.asarray(middle[:, None] + half[:, None] * np.array([-1.0, 1.0]))
+
+
+def natural(law: Law, inner: Float[FloatArray, " k"]) -> Float[FloatArray, " k"]:
+    """Natural parameters of those that are fitted."""
+    # A floor that is not there runs off to 0, where its logarithm would end the search.
+    return np.where(law.positive, np.exp(np.where(law.positive, np.clip(inner, -700, 700), 0.0)), inner)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,8 +155,8 @@ class LawFit:
     counted: int
     aicc: float
     determined: bool
-    model: Any = field(repr=False)
-    """Natural parameters to log margins, as fitted; not part of the JSON."""
+    shape: Shape | None = field(default=None, repr=False)
+    """The law at any lengths; not part of the JSON."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form, without what the law says at each length."""
@@ -99,9 +176,43 @@ class LawFit:
             "determined": self.determined,
         }
 
+    @classmethod
+    def from_dict(cls, data: Any) -> LawFit:
+        """Read what `to_dict` wrote: all but what the law says at each length, so that it cannot be drawn.
+
+        Raises:
+            FileFormatError: a missing or malformed field.
+        """
+        try:
+            return cls(
+                law=str(data["law"]),
+                formula=str(data["formula"]),
+                parameters={str(name): Estimate.from_dict(value) for name, value in data["parameters"].items()},
+                fixed={str(name): str(value) for name, value in data["fixed"].items()},
+                log_margin=np.zeros(0),
+                lag1=_or(data["lag1"], math.nan),
+                scale=_or(data["scale"], math.nan),
+                aicc=_or(data["aicc"], math.inf),
+                counted=plain_integer(data["counted"]),
+                determined=bool(data["determined"]),
+                rms=float(data["rms"]),
+                largest=float(data["largest"]),
+                correlation=float(data["correlation"]),
+                log_likelihood=float(data["log_likelihood"]),
+            )
+        except FileFormatError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FileFormatError(f"decay fit: a law is malformed ({error})") from error
+
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def _or(value: Any, instead: float) -> float:
+    """A number of a file, where None stands for one that JSON does not have."""
+    return instead if value is None else float(value)
 
 
 def fit_law(law: Law, data: DecayData) -> LawFit | None:
@@ -117,12 +228,8 @@ def fit_law(law: Law, data: DecayData) -> LawFit | None:
         return None
     unit = np.ones(len(data.lengths)) if data.sd is None else data.sd / data.margin
 
-    def natural(inner: FloatArray) -> FloatArray:
-        # A floor that is not there runs off to 0, where its logarithm would end the search.
-        return np.where(law.positive, np.exp(np.where(law.positive, np.clip(inner, -700, 700), 0.0)), inner)
-
     def residuals(inner: FloatArray) -> FloatArray:
-        return np.asarray((data.log_margin - law.model(natural(inner))) / unit)
+        return np.asarray((data.log_margin - law.model(natural(law, inner))) / unit)
 
     inner = _minimum(law, residuals)
     if inner is None:
@@ -144,7 +251,7 @@ def fit_law(law: Law, data: DecayData) -> LawFit | None:
         formula=law.formula,
         parameters=parameters,
         fixed=dict(law.fixed),
-        log_margin=np.asarray(law.model(natural(inner))),
+        log_margin=np.asarray(law.model(natural(law, inner))),
         rms=float(np.sqrt(np.mean(shown**2))),
         largest=float(np.abs(shown).max()),
         lag1=float(rest[1:] @ rest[:-1]) / squares if squares > 0 else math.nan,
@@ -154,7 +261,7 @@ def fit_law(law: Law, data: DecayData) -> LawFit | None:
         counted=counted,
         aicc=_aicc(likelihood, counted, count),
         determined=not inner.size or known is not None,
-        model=law.model,
+        shape=Shape(law=law, inner=inner, jacobian=jacobian, residuals=rest, known=known, is_exact=data.is_exact),
     )
 
 

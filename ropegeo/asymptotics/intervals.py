@@ -56,10 +56,14 @@ class Spread:
     kind: str
 
     @property
+    def quantile(self) -> float:
+        """Half the width of a 95 % interval in standard errors."""
+        return float(student.ppf((1 + CONFIDENCE) / 2, self.freedom))
+
+    @property
     def half_widths(self) -> Float[FloatArray, " k"]:
         """Half the width of each 95 % interval."""
-        quantile = float(student.ppf((1 + CONFIDENCE) / 2, self.freedom))
-        return np.asarray(quantile * np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
+        return np.asarray(self.quantile * np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
 
 
 def spread(jacobian: Float[FloatArray, "n k"], residuals: Float[FloatArray, " n"]) -> Spread | None:
@@ -143,27 +147,42 @@ def band(jacobian: Float[FloatArray, "n k"], residuals: Float[FloatArray, " n"])
     Returns:
         Moves, the first not above 0 and the second not below, or None where a parameter is not determined.
     """
+    return reach(jacobian, residuals, np.eye(jacobian.shape[1]))
+
+
+def reach(
+    jacobian: Float[FloatArray, "n k"], residuals: Float[FloatArray, " n"], directions: Float[FloatArray, "m k"]
+) -> Float[FloatArray, "m 2"] | None:
+    """As `band`, for any linear functions of the parameters: how far each can move, down and up.
+
+    Args:
+        jacobian: of the residuals.
+        residuals: of the fit.
+        directions: the functions, one a row.
+
+    Returns:
+        Moves, the first not above 0 and the second not below, or None where a parameter is not determined.
+    """
     n, k = jacobian.shape
     largest = float(np.abs(residuals).max())
     if n < k or np.linalg.matrix_rank(jacobian) < k:
         return None
     if largest == 0:
-        return np.zeros((k, 2))
+        return np.zeros((directions.shape[0], 2))
     sizes = np.linalg.norm(jacobian, axis=0)
     # In these units every number is of order one, which linear programs need.
     rows, rest = jacobian / sizes, residuals / largest
-    moves = np.zeros((k, 2))
-    for parameter in range(k):
+    moves = np.zeros((directions.shape[0], 2))
+    for place, direction in enumerate(directions / sizes):
+        unit = float(np.abs(direction).max()) or 1.0
         for side, sign in enumerate((1.0, -1.0)):
-            cost = np.zeros(k)
-            cost[parameter] = sign
             found = linprog(
-                cost,
+                sign * direction / unit,
                 A_ub=np.vstack([rows, -rows]),
                 b_ub=np.concatenate([1 - rest, 1 + rest]) + 1e-9,
                 bounds=[(None, None)] * k,
             )
             if found.x is None:
                 return None
-            moves[parameter, side] = float(found.x[parameter]) * largest / sizes[parameter]
+            moves[place, side] = float(direction @ found.x) * largest
     return np.asarray(np.column_stack([np.minimum(moves[:, 0], 0), np.maximum(moves[:, 1], 0)]))

@@ -9,8 +9,9 @@ Source: docs/MATHEMATICS.md, sections 5, 6 and 10.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -20,7 +21,7 @@ from ropegeo._arrays import FloatArray
 from ropegeo.asymptotics.data import DecayData
 
 Model: TypeAlias = Callable[[FloatArray], FloatArray]
-"""Parameters to log margins at the lengths of the data."""
+"""Parameters to log margins at some lengths."""
 
 LARGEST_LENGTH = 1e150
 """Beyond, n itself is no double worth computing with: only laws in log n are fitted."""
@@ -37,6 +38,7 @@ class Law:
         parameters: their names.
         positive: which of them are fitted by their logarithm, as they cannot be 0 or negative.
         model: natural parameters to log margins at the data's lengths.
+        at: the same at any lengths, for drawing; None where the law cannot say.
         starts: where the search begins; the best end is kept.
         counted: how many free numbers the law costs when laws are compared.
         fixed: what is part of the law and not fitted, for people.
@@ -49,6 +51,7 @@ class Law:
     parameters: tuple[str, ...] = ()
     positive: tuple[bool, ...] = ()
     model: Model = lambda _: np.zeros(0)
+    at: Callable[[Sequence[int]], Model] | None = None
     starts: tuple[tuple[float, ...], ...] = ((),)
     counted: int = 0
     fixed: tuple[tuple[str, str], ...] = ()
@@ -58,13 +61,17 @@ class Law:
 
 def constant(data: DecayData) -> Law:
     """No decay: margin = C."""
-    count = len(data.lengths)
+
+    def at(lengths: Sequence[int]) -> Model:
+        return lambda p: np.full(len(lengths), math.log(p[0]))
+
     return Law(
         name="constant",
         formula="C",
         parameters=("C",),
         positive=(True,),
-        model=lambda p: np.full(count, math.log(p[0])),
+        model=at(data.lengths),
+        at=at,
         starts=((math.exp(_bounded(float(data.log_margin.mean()))),),),
         counted=1,
     )
@@ -72,14 +79,19 @@ def constant(data: DecayData) -> Law:
 
 def power(data: DecayData) -> Law:
     """Power of n with a free exponent: margin = C n^exponent."""
-    x = data.log_length
-    slope, level = line(x, data.log_margin)
+
+    def at(lengths: Sequence[int]) -> Model:
+        x = logarithms(lengths)
+        return lambda p: math.log(p[0]) + p[1] * x
+
+    slope, level = line(data.log_length, data.log_margin)
     return Law(
         name="power",
         formula="C n^exponent",
         parameters=("C", "exponent"),
         positive=(True, False),
-        model=lambda p: math.log(p[0]) + p[1] * x,
+        model=at(data.lengths),
+        at=at,
         starts=((math.exp(_bounded(level)), slope),),
         counted=2,
     )
@@ -99,12 +111,18 @@ def planes(data: DecayData, count: int | None = None) -> Law:
 
     chosen = count or min(range(1, MANY_PLANES + 1), key=misfit)
     level = float(np.mean(data.log_margin + 2 / chosen * x))
+
+    def at(lengths: Sequence[int]) -> Model:
+        falling = -2 / chosen * logarithms(lengths)
+        return lambda p: math.log(p[0]) + falling
+
     return Law(
         name="planes",
         formula="C n^(-2/F)",
         parameters=("C",),
         positive=(True,),
-        model=lambda p: math.log(p[0]) - 2 / chosen * x,
+        model=at(data.lengths),
+        at=at,
         starts=((math.exp(_bounded(level)),),),
         counted=1 if count else 2,
         fixed=(("F", str(chosen)),),
@@ -116,14 +134,19 @@ def exponential(data: DecayData) -> Law:
     name, formula = "exponential", "C exp(-rate n)"
     if data.lengths[-1] > LARGEST_LENGTH:
         return Law(name=name, formula=formula, why_not="lengths beyond 1e150")
-    n = np.array([float(m) for m in data.lengths])
-    slope, level = line(n, data.log_margin)
+
+    def at(lengths: Sequence[int]) -> Model:
+        n = np.array([float(m) for m in lengths])
+        return lambda p: math.log(p[0]) - p[1] * n
+
+    slope, level = line(np.array([float(m) for m in data.lengths]), data.log_margin)
     return Law(
         name=name,
         formula=formula,
         parameters=("C", "rate"),
         positive=(True, False),
-        model=lambda p: math.log(p[0]) - p[1] * n,
+        model=at(data.lengths),
+        at=at,
         starts=((math.exp(_bounded(level)), -slope),),
         counted=2,
     )
@@ -144,12 +167,18 @@ def power_floor(data: DecayData) -> Law:
         for slope, start in tails
         for part in (0.9, 0.5, 0.01)
     ]
+
+    def at(lengths: Sequence[int]) -> Model:
+        x = logarithms(lengths)
+        return lambda p: np.logaddexp(math.log(p[0]) + p[1] * x, max(math.log(p[2]), lost))
+
     return Law(
         name="power_floor",
         formula="C n^exponent + floor",
         parameters=("C", "exponent", "floor"),
         positive=(True, False, True),
-        model=lambda p: np.logaddexp(math.log(p[0]) + p[1] * x, max(math.log(p[2]), lost)),
+        model=at(data.lengths),
+        at=at,
         starts=tuple(starts) if math.isfinite(level) else (),
         counted=3,
     )
@@ -166,17 +195,10 @@ def retrieval(data: DecayData, *, free_weight: bool) -> Law:
     formula = f"weight {formula}" if free_weight else formula
     if data.lengths[-1] > 1e12 or data.lengths[0] < 2:
         return Law(name=name, formula=formula, why_not="needs lengths from 2 to 1e12")
-    n = np.array([float(m) for m in data.lengths])
-    span = 2 * n - 3
+    span = _retrieval_span(data.lengths)
 
-    def model(p: FloatArray) -> FloatArray:
-        omega, theta, weight = p[0], p[1], p[2] if free_weight else 1.0
-        far = (omega - span * theta) / 2
-        if not (0 < omega <= math.pi and 0 < theta < omega and weight > 0):
-            return np.full(n.size, -1e3)
-        # Past its scope the law is no margin: a steep slope leads the search back.
-        inside = np.log(np.sin(np.maximum(far, 1e-12))) + np.minimum(far, 0) * 1e3
-        return np.asarray(math.log(weight) + math.log(2 * math.sin((omega - theta) / 2)) + inside)
+    def at(lengths: Sequence[int]) -> Model:
+        return partial(_retrieval_model, _retrieval_span(lengths))
 
     starts = []
     for omega in np.geomspace(0.02, math.pi, 40):
@@ -194,11 +216,34 @@ def retrieval(data: DecayData, *, free_weight: bool) -> Law:
         formula=formula,
         parameters=("omega", "theta", "weight")[: 3 if free_weight else 2],
         positive=(True, True, True)[: 3 if free_weight else 2],
-        model=model,
+        model=at(data.lengths),
+        at=at,
         starts=tuple(starts),
         counted=3 if free_weight else 2,
         why_not="" if starts else "margins are too large for any omega up to pi",
     )
+
+
+def _retrieval_span(lengths: Sequence[int]) -> FloatArray:
+    """2n - 3 at each length."""
+    return np.array([2.0 * n - 3 for n in lengths])
+
+
+def _retrieval_model(span: FloatArray, p: FloatArray) -> FloatArray:
+    """The law of `retrieval` at given 2n - 3; its weight is 1 unless it is the third parameter."""
+    omega, theta = p[0], p[1]
+    weight = p[2] if p.size > 2 else 1.0
+    far = (omega - span * theta) / 2
+    if not (0 < omega <= math.pi and 0 < theta < omega and weight > 0):
+        return np.full(span.size, -1e3)
+    # Past its scope the law is no margin: a steep slope leads the search back.
+    inside = np.log(np.sin(np.maximum(far, 1e-12))) + np.minimum(far, 0) * 1e3
+    return np.asarray(math.log(weight) + math.log(2 * math.sin((omega - theta) / 2)) + inside)
+
+
+def logarithms(lengths: Sequence[int]) -> FloatArray:
+    """Natural logarithms of lengths of any size."""
+    return np.array([math.log(n) for n in lengths])
 
 
 def line(x: Float[FloatArray, " points"], y: Float[FloatArray, " points"]) -> tuple[float, float]:

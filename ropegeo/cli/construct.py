@@ -11,7 +11,7 @@ from rich.console import Group
 from ropegeo._version import __version__
 from ropegeo.cli.curve import curve_table, head_title
 from ropegeo.cli.output import Destinations, busy, console, number_text, print_json, suffix_of, table
-from ropegeo.cli.request import HeadRequest, head_curve, read_head
+from ropegeo.cli.request import HeadRequest, head_curve, read_head, read_lengths
 from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.files import head_bytes, head_matrices
 from ropegeo.construct.geometry import DistanceLogits, distance_logits, plane_geometry
@@ -40,7 +40,7 @@ def run(head: HeadOptions, rope: RopeOptions, lengths: LengthOptions, output: Ou
     drawing = suffix_of(plot.plot, (".svg", ".png"), "--plot")
     destinations = Destinations(output.output, plot.plot, force=output.force)
     with busy("building the head and its margins"):
-        request = read_head(head, rope, lengths, ladder=True)
+        request = read_head(head, rope, read_lengths(lengths), ladder=True)
         _offset(request)  # refuses an offset too large to show before anything is written
         curve = head_curve(request, request.lengths, lengths.digits)
     contents: list[tuple[str | None, bytes]] = []

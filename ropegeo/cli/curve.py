@@ -11,9 +11,8 @@ from rich.console import Group
 from ropegeo._version import __version__
 from ropegeo.cli.curve_files import csv_text, npz_bytes
 from ropegeo.cli.output import Destinations, console, json_text, print_json, suffix_of, table, working
-from ropegeo.cli.request import HeadRequest, head_curve, read_head, read_integer, read_lengths
+from ropegeo.cli.request import HeadRequest, head_curve, read_head, read_head_file, read_integer, read_lengths
 from ropegeo.construct.built import BuiltHead
-from ropegeo.construct.files import load_head
 from ropegeo.construct.recipe import LETTER_MODES
 from ropegeo.engine.margin import MarginCurve, MarginPoint
 from ropegeo.engine.route_names import AUTO, BOUND, ROUTES
@@ -48,7 +47,7 @@ def run(
     destinations = Destinations(output.output, plot.plot, force=output.force)
     _check(which)
     request = (
-        read_head(head, rope, lengths, ladder=False)
+        read_head(head, rope, read_lengths(lengths), ladder=False)
         if head_file is None
         else _from_file(head_file, head, rope, lengths)
     )
@@ -139,16 +138,18 @@ def _from_file(path: str, head: HeadOptions, rope: RopeOptions, lengths: LengthO
     asked = read_lengths(lengths)
     if asked is None:
         raise InvalidInputError("curve: give --length n or --lengths a,b,c")
-    untouched = (type(head)(offset=head.offset), type(rope)())
-    if (head, rope) != untouched:
-        raise InvalidInputError("--head FILE says which head; of the other head options only --offset goes with it")
-    built = load_head(path)
-    offset = None if head.offset is None else read_integer(head.offset, "offset")
-    if offset is not None and built.recipe.mode not in ("token_index", "retrieval"):
-        raise InvalidInputError(f"the head in {path!r} has the fixed offset {built.recipe.offset}; leave --offset out")
-    if offset is not None and built.recipe.mode == "token_index" and not 0 <= offset <= max(built.recipe.integers):
-        raise InvalidInputError(f"offset {short(offset)} is not one of the head's integers (0: a letter)")
-    return HeadRequest(built=built, lengths=asked, plane_choice="given", offset=offset)
+    return read_head_file(path, head, rope, asked)
+
+
+def drawn_curve(request: HeadRequest, curve: MarginCurve) -> MarginCurve:
+    """The curve with every length at which it changes, from the smallest length to the largest of its own."""
+    if any(point.method == BOUND for point in curve.points):  # seconds each: only those asked for
+        known = {point.length: point for point in curve.points}
+        return replace(curve, points=tuple(known[length] for length in sorted(known)))
+    offset = request.offset or request.built.recipe.offset
+    first = min(max(2, offset + 1), *curve.lengths, max(curve.lengths))
+    between = drawn_lengths(request.built.profile, first, max(*curve.lengths, first + 1), offset=offset)
+    return head_curve(request, sorted({*between, *curve.lengths}), 6)
 
 
 def _picture(request: HeadRequest, curve: MarginCurve, suffix: str) -> bytes:
@@ -157,13 +158,7 @@ def _picture(request: HeadRequest, curve: MarginCurve, suffix: str) -> bytes:
 
     recipe = request.built.recipe
     offset = request.offset or recipe.offset
-    first = min(max(2, offset + 1), *curve.lengths, max(curve.lengths))
-    if any(point.method == BOUND for point in curve.points):  # seconds each: only those asked for
-        known = {point.length: point for point in curve.points}
-        dense = replace(curve, points=tuple(known[length] for length in sorted(known)))
-    else:
-        between = drawn_lengths(request.built.profile, first, max(*curve.lengths, first + 1), offset=offset)
-        dense = head_curve(request, sorted({*between, *curve.lengths}), 6)
+    dense = drawn_curve(request, curve)
     bounds = {}
     if recipe.mode not in LETTER_MODES:
         # Beyond 1e150 the bounds leave the range of doubles and are not drawn.

@@ -11,7 +11,7 @@ import numpy as np
 
 from ropegeo.cli.options import HeadOptions, LengthOptions, RopeOptions
 from ropegeo.construct.built import BuiltHead
-from ropegeo.construct.files import build
+from ropegeo.construct.files import build, load_head
 from ropegeo.construct.index import DEFAULT_LETTERS
 from ropegeo.construct.recipe import LETTER_MODES, MAX_TOKENS, Mode, Recipe, letter_names
 from ropegeo.engine.margin import MAX_LENGTH, MarginCurve
@@ -113,19 +113,18 @@ class HeadRequest:
     offset: int | None
 
 
-def read_head(head: HeadOptions, rope: RopeOptions, lengths: LengthOptions, *, ladder: bool) -> HeadRequest:
+def read_head(head: HeadOptions, rope: RopeOptions, asked: list[int] | None, *, ladder: bool) -> HeadRequest:
     """Build the head asked for.
 
     Args:
         head: the head's options.
         rope: the rotation's.
-        lengths: lengths and digits.
+        asked: lengths, or None where none are given.
         ladder: show a ladder of lengths up to the one asked for (construct), or just those asked for (curve).
 
     Raises:
         InvalidInputError: options that do not go together, or values that are out of range.
     """
-    asked = read_lengths(lengths)
     recipe = _recipe(head, read_spectrum(rope), asked)
     offset = None if head.offset is None else _offset(head.offset)
     if recipe.mode == "token_index" and offset is not None and offset > len(recipe.integers):
@@ -144,6 +143,30 @@ def read_head(head: HeadOptions, rope: RopeOptions, lengths: LengthOptions, *, l
     elif head.plane is not None or head.planes is not None:
         choice = "given"
     return HeadRequest(built=build(recipe), lengths=shown, plane_choice=choice, offset=offset)
+
+
+def read_head_file(path: str, head: HeadOptions, rope: RopeOptions, asked: list[int]) -> HeadRequest:
+    """The head in a file of `ropegeo construct`.
+
+    Args:
+        path: of the file.
+        head: of which only the offset may be given: that of the query.
+        rope: of which nothing may be given.
+        asked: lengths.
+
+    Raises:
+        InvalidInputError: options that do not go with a file, or a file that cannot be read.
+        FileFormatError: no head file.
+    """
+    if (head, rope) != (type(head)(offset=head.offset), type(rope)()):
+        raise InvalidInputError("--head FILE says which head; of the other head options only --offset goes with it")
+    built = load_head(path)
+    offset = None if head.offset is None else read_integer(head.offset, "offset")
+    if offset is not None and built.recipe.mode not in ("token_index", "retrieval"):
+        raise InvalidInputError(f"the head in {path!r} has the fixed offset {built.recipe.offset}; leave --offset out")
+    if offset is not None and built.recipe.mode == "token_index" and not 0 <= offset <= max(built.recipe.integers):
+        raise InvalidInputError(f"offset {short(offset)} is not one of the head's integers (0: a letter)")
+    return HeadRequest(built=built, lengths=asked, plane_choice="given", offset=offset)
 
 
 def _recipe(head: HeadOptions, spectrum: RopeSpectrum, asked: list[int] | None) -> Recipe:

@@ -1,0 +1,162 @@
+"""What is drawn over the data of a fit: laws with their bands, bounds, and the staircase of a known angle.
+
+Everything is computed here, as logarithms at lengths of any size; a picture only draws it.
+
+Source: docs/MATHEMATICS.md, sections 5 and 10.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from ropegeo._arrays import FloatArray
+from ropegeo.asymptotics.bounds import simultaneous_bound
+from ropegeo.asymptotics.data import DecayData
+from ropegeo.asymptotics.fitted_law import LawFit
+from ropegeo.asymptotics.laws import LARGEST_LENGTH
+from ropegeo.engine.diophantine import one_plane_staircase
+from ropegeo.exact import ClosedForm, Enclosure
+
+SMOOTH, STEPPED = 81, 600
+"""Lengths at which a line is computed: a band costs two linear programs at each where there is no noise."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CurveLine:
+    """A margin as a function of the length, ready to be drawn.
+
+    Attributes:
+        name: what it is, for a legend.
+        lengths: n, increasing.
+        log_margin: natural logarithms; NaN where the margin is not positive.
+        band: lower and upper end at each length, or None.
+        is_stepped: whether it is constant from each length to the next.
+    """
+
+    name: str
+    lengths: tuple[int, ...]
+    log_margin: Float[FloatArray, " points"]
+    band: Float[FloatArray, "points 2"] | None = None
+    is_stepped: bool = False
+
+
+def law_line(fit: LawFit, data: DecayData) -> CurveLine | None:
+    """A fitted law over the lengths of the data, with its band.
+
+    Args:
+        fit: of `DecayFit.fits`.
+        data: the points it was fitted to.
+
+    Returns:
+        None where the law cannot be drawn: it was read from a file, which does not hold it.
+    """
+    if fit.shape is None or not data.lengths:
+        return None
+    is_stepped = fit.law == "staircase"
+    lengths = spaced_lengths(data.lengths[0], data.lengths[-1], STEPPED if is_stepped else SMOOTH)
+    if is_stepped:  # so that the line passes through the points, which stand at the ends of steps
+        after = (n + 1 for n in data.lengths[:-1])
+        lengths = tuple(sorted({*lengths, *data.lengths, *after})) if len(data.lengths) <= STEPPED else lengths
+    heights = fit.shape.log_margin(lengths)
+    if heights is None:
+        return None
+    band = None if is_stepped else fit.shape.band(lengths)
+    return CurveLine(name=fit.law, lengths=lengths, log_margin=heights, band=band, is_stepped=is_stepped)
+
+
+def staircase_line(angle: ClosedForm, data: DecayData, first: int, last: int) -> CurveLine | None:
+    """The exact margin of one plane of a known angle, in units of beta, at every length.
+
+    Args:
+        angle: radians per position.
+        data: whose offset says the reach.
+        first: smallest length.
+        last: largest length.
+
+    Returns:
+        None where the data do not say how far a length sees, or the first one sees nothing.
+    """
+    if not data.reach_known or min(data.reaches_at([first])) < 1:
+        return None
+    steps = one_plane_staircase(angle, max(data.reaches_at([last])))
+    begins = (_first_to_see(data, t) for t in steps.steps)
+    lengths = tuple(sorted({first, last, *(n for n in begins if first < n < last)}))
+    places = [steps.index_at(reach) for reach in data.reaches_at(lengths)]
+    heights = {place: _log_middle(steps.margin(place)) for place in set(places)}
+    log_margin = np.array([heights[place] for place in places])
+    return CurveLine(name="one plane", lengths=lengths, log_margin=log_margin, is_stepped=True)
+
+
+def bound_line(planes: int, data: DecayData, first: int, last: int) -> CurveLine | None:
+    """What no index head on so many planes exceeds, in units of beta: 2 sin(pi (T+1)^(-1/F))^2.
+
+    Args:
+        planes: F >= 1.
+        data: whose offset says the reach T.
+        first: smallest length.
+        last: largest length.
+
+    Returns:
+        None where the bound does not hold: the reach is not known, or T + 1 < 2^F at all lengths.
+
+    Accuracy: relative error below 1e-14; from T = 1e150 on it is 2 pi^2 (T+1)^(-2/F), which is larger by as little.
+
+    Source: docs/MATHEMATICS.md, sections 5 and 7; proof in derivations, `many_planes`.
+    """
+    if not data.reach_known:
+        return None
+    spaced = spaced_lengths(first, last, SMOOTH)
+    lengths = [
+        n
+        for n, reach in zip(spaced, data.reaches_at(spaced), strict=True)
+        if reach >= 1 and (reach + 1).bit_length() > planes
+    ]
+    reaches = data.reaches_at(lengths)
+    near = np.array([float(reach) for reach in reaches if reach < LARGEST_LENGTH])
+    heights = [
+        *np.log(simultaneous_bound(near, np.full(near.size, float(planes)))).tolist(),
+        *(math.log(2) + 2 * math.log(math.pi) - 2 / planes * math.log(reach + 1) for reach in reaches[near.size :]),
+    ]
+    return CurveLine(name="bound", lengths=tuple(lengths), log_margin=np.array(heights)) if lengths else None
+
+
+def curve_line(name: str, data: DecayData) -> CurveLine:
+    """Margins known at every length where they change, as a line of steps.
+
+    Args:
+        name: for the legend.
+        data: of `curve_data`.
+    """
+    return CurveLine(name=name, lengths=data.lengths, log_margin=data.log_margin, is_stepped=True)
+
+
+def spaced_lengths(first: int, last: int, count: int) -> tuple[int, ...]:
+    """At most so many lengths of any size, evenly spaced in the logarithm, with both ends.
+
+    Example:
+        >>> spaced_lengths(10, 1000, 5), spaced_lengths(3, 5, 9)
+        ((10, 31, 100, 316, 1000), (3, 4, 5))
+    """
+    octaves = math.log2(last) - math.log2(first)
+    between = set()
+    for step in range(1, count - 1):
+        whole, part = divmod(step * octaves / (count - 1), 1)
+        scaled = first * int(2.0 ** (60 + part)) << int(whole)
+        between.add((scaled + (1 << 59)) >> 60)
+    return tuple(sorted({first, last, *(n for n in between if first < n < last)}))
+
+
+def _first_to_see(data: DecayData, displacement: int) -> int:
+    """The first length whose reach is at least this."""
+    if data.best_over is None:
+        return displacement + 1 + data.offset
+    return min(2 * displacement, displacement + 1 + data.best_over)
+
+
+def _log_middle(value: Enclosure) -> float:
+    middle = (value.low + value.high) / 2
+    return math.log(middle.numerator) - math.log(middle.denominator) if middle > 0 else math.nan
