@@ -64,15 +64,15 @@ def _run(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
 
 def test_the_table(run: Callable[..., str]) -> None:
-    lines = run("", status=1).splitlines()
-    assert lines[0].split() == ["no.", "name", "status", "cites", "seconds", "title"]
-    assert [line.split()[:3] for line in lines[1:4]] == [
-        ["1", "good", "proved"],
-        ["2", "bad_step", "FAILED"],
-        ["3", "bad_check", "FAILED"],
-    ]
-    assert all(line.rstrip().endswith("...") for line in lines[1:4])
-    assert lines[4:] == [
+    """Under the heading of each verdict its claims, titles in full; failures last."""
+    lines = [" ".join(line.split()) for line in run("", status=1).splitlines()]
+    assert [line for line in lines if line in ("proved", "cited", "holds in scope", "FAILED")] == ["proved", "FAILED"]
+    assert lines[1] == "no. name cites seconds title"
+    assert lines[2].split()[:2] == ["1", "good"]
+    failed = lines[lines.index("FAILED") :]
+    assert {line.split()[1] for line in failed if line[:1].isdigit()} >= {"bad_step", "bad_check"}
+    assert LONG.split()[-1] in " ".join(lines)
+    assert lines[-3:] == [
         "bad_step: step 1, one: does not hold",
         "bad_check: check: ClaimError: the function says 2",
         "3 claims: 1 proved; 2 FAILED (bad_step, bad_check)",

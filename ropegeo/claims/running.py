@@ -10,6 +10,8 @@ from ropegeo.claims.catalogue import Derivation
 from ropegeo.claims.claim import MACHINE_KINDS, Claim, Kind, Status, Step
 
 SCHEMA = "ropegeo.derivation/1"
+FAILED = "FAILED"
+"""Verdict of a claim of which something does not hold."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,7 +42,7 @@ class ClaimOutcome:
     @property
     def verdict(self) -> str:
         """The claim's status, or `FAILED`."""
-        return str(self.claim.status) if self.passed else "FAILED"
+        return str(self.claim.status) if self.passed else FAILED
 
     @property
     def citations(self) -> tuple[str, ...]:

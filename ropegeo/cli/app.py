@@ -9,6 +9,7 @@ import typer
 from ropegeo._version import __version__
 from ropegeo.cli.options import (
     CurveOptions,
+    FitOptions,
     HeadOptions,
     LengthOptions,
     OutputOptions,
@@ -82,6 +83,32 @@ def curve(
     from ropegeo.cli.curve import run
 
     run(head, rope, lengths, which, output, plot, head_file)
+
+
+@app.command()
+@with_option_groups
+def fit(
+    curve: Annotated[str, typer.Argument(help="JSON, CSV or npz with lengths and margins.", metavar="CURVE")],
+    which: FitOptions,
+    head: HeadOptions,
+    rope: RopeOptions,
+    output: OutputOptions,
+    plot: PlotOptions,
+    head_file: Annotated[str | None, typer.Option("--head", help="Head file written by 'ropegeo construct'.")] = None,
+) -> None:
+    """By which law a margin falls with the length, with intervals; or whether it is a head's exact curve.
+
+    CURVE is a file of 'ropegeo curve', or one with the columns length, margin and perhaps sd (standard deviation).
+    --angle is the angle of the staircase law, where it is known; the other options of a head go with --compare theory.
+
+    Example: ropegeo fit c.csv --min-length 10
+
+    Example: ropegeo fit seen.csv --angle '10000^(-2/128)' --compare theory --plot seen.png
+    """
+    apply_threads(output)
+    from ropegeo.cli.fit import run
+
+    run(curve, which, head, rope, output, plot, head_file)
 
 
 @app.command()

@@ -142,7 +142,7 @@ def _from_file(path: str, head: HeadOptions, rope: RopeOptions, lengths: LengthO
 
 
 def drawn_curve(request: HeadRequest, curve: MarginCurve) -> MarginCurve:
-    """The curve with every length at which it changes, from the smallest length to the largest of its own."""
+    """The curve with every length at which it changes, from the first one that the head can win to its own largest."""
     if any(point.method == BOUND for point in curve.points):  # seconds each: only those asked for
         known = {point.length: point for point in curve.points}
         return replace(curve, points=tuple(known[length] for length in sorted(known)))

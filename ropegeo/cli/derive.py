@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ropegeo.claims import claim_names, load_claim, run_claim
+from ropegeo.claims import Status, claim_names, load_claim, run_claim
 from ropegeo.claims.report import noted, report_html, report_markdown, summary, verdict
+from ropegeo.claims.running import FAILED
 from ropegeo.claims.terminal import NO_BREAK, readable
 from ropegeo.cli.output import Destinations, console, print_json, printable, suffix_of, table, working
 from ropegeo.errors import InvalidInputError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 LABEL = 14
 """Columns for the labels of a claim."""
 INDENT = 4
+STATUS_ORDER = tuple(map(str, (Status.PROVED, Status.CITED, Status.IN_SCOPE, Status.REPAIRED)))
+"""Of the table: what is most surprising stands last, where it is seen."""
 NARROW = 40
 """Lines are not wrapped below this, however narrow the terminal."""
 
@@ -74,18 +77,23 @@ def _show_list(derivations: Sequence[Derivation], *, as_json: bool) -> None:
 
 
 def _show_table(outcomes: Sequence[ClaimOutcome]) -> None:
-    """One line a claim, then what failed, then how many hold."""
-    columns = [("no.", "right"), ("name", "left"), ("status", "left"), ("cites", "right"), ("seconds", "right")]
-    rows = [
-        [str(one.number), one.name, one.verdict, str(len(one.citations) or ""), f"{one.seconds:.2f}"]
-        for one in outcomes
-    ]
-    taken = sum(max(len(name), *(len(row[k]) for row in rows)) + 2 for k, (name, _) in enumerate(columns))
-    room = max(NARROW // 2, console().width - taken)
-    titles = [textwrap.shorten(_shown(one.claim.title), room, placeholder=" ...") for one in outcomes]
-    console().print(
-        table("", [*columns, ("title", "left")], [[*row, title] for row, title in zip(rows, titles, strict=True)])
-    )
+    """One line a claim under the heading of its verdict, then what failed, then how many hold."""
+    columns = [("no.", "right"), ("name", "left"), ("cites", "right"), ("seconds", "right"), ("title", "left")]
+    longest = max(len(one.name) for one in outcomes)
+    for heading in (*STATUS_ORDER, FAILED):
+        rows = [
+            [
+                f"{one.number:3}",
+                f"{one.name:<{longest}}",
+                str(len(one.citations) or ""),
+                f"{one.seconds:7.2f}",
+                _shown(one.claim.title),
+            ]
+            for one in outcomes
+            if one.verdict == heading
+        ]
+        if rows:
+            console().print(table(heading, columns, rows))
     _print(line for one in outcomes for text in one.failures for line in _wrapped(f"{one.name}: {text}", INDENT))
     _print(_wrapped(summary(outcomes)))
 

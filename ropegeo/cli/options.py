@@ -14,6 +14,7 @@ from ropegeo.engine.route_names import ROUTES
 
 HEAD = "Head"
 ROPE = "Rotation"
+FIT = "Fit"
 OUTPUT = "Output"
 
 
@@ -129,6 +130,47 @@ class CurveOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """Which margins are fitted, and by which laws."""
+
+    column: Annotated[str, typer.Option(help="Which of the file: margin, best or worst.", rich_help_panel=FIT)] = (
+        "margin"
+    )
+    laws: Annotated[
+        str | None,
+        typer.Option(
+            help="Comma-separated: constant, power, planes, exponential, power_floor, retrieval, staircase. "
+            "(default: all)",
+            rich_help_panel=FIT,
+        ),
+    ] = None
+    min_length: Annotated[
+        str | None, typer.Option(help="Smallest length to fit; 1e6 means exactly 10^6.", rich_help_panel=FIT)
+    ] = None
+    max_length: Annotated[str | None, typer.Option(help="Largest length to fit.", rich_help_panel=FIT)] = None
+    planes_used: Annotated[
+        int | None,
+        typer.Option(min=1, max=10**6, help="F of the law n^(-2/F). (default: fitted)", rich_help_panel=FIT),
+    ] = None
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            help="Height of the staircase and the Retrieval law: 1 for margins in units of beta, or free. "
+            "(default: 1 for files of 'ropegeo curve', else free)",
+            rich_help_panel=FIT,
+        ),
+    ] = None
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            help="theory: test the exact margins of the head that the options below describe against the data; the "
+            "exit status is 1 where they differ.",
+            rich_help_panel=FIT,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class OutputOptions:
     """Where results go."""
 
@@ -137,7 +179,7 @@ class OutputOptions:
         str | None,
         typer.Option(
             help="Write to this file; the suffix says what: construct .safetensors, curve .csv, .json or .npz, "
-            "spectrum .csv or .json, solve .json.",
+            "spectrum .csv or .json, solve and fit .json.",
             rich_help_panel=OUTPUT,
         ),
     ] = None
