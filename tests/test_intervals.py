@@ -64,10 +64,10 @@ def test_recursions_equal_the_matrices(seed: int, n: int, rho: float) -> None:
         return float(np.trace(annihilator @ shift @ annihilator @ correlated) / np.trace(annihilator @ correlated))
 
     seen = float(rest[1:] @ rest[:-1] / (rest @ rest))
-    if 0 < found.correlation < intervals.MOST_CORRELATED:
+    if intervals.LEAST_CORRELATED < found.correlation < intervals.MOST_CORRELATED:
         assert ratio(found.correlation) == pytest.approx(seen, abs=1e-7)
-    elif found.correlation == 0:
-        assert seen <= ratio(0.0) + 1e-9
+    elif found.correlation == intervals.LEAST_CORRELATED:
+        assert seen <= ratio(intervals.LEAST_CORRELATED) + 1e-9
     else:
         assert seen >= ratio(intervals.MOST_CORRELATED) - 1e-9
 

@@ -7,8 +7,9 @@ noise have covariance sigma^2 R(rho), R_ij = rho^|i-j| (an AR(1) sequence over t
 
 S half the sum of both shifts by one. Residuals are less correlated than the noise, as the fit takes some of it away;
 so rho is the one whose ratio tr(MSMR)/tr(MR) is the ratio seen, sigma^2 = r'r/tr(MR), and the degrees of freedom are
-those of Satterthwaite, tr(MR)^2/tr((MR)^2), less one for rho. rho is not taken below 0, so that the interval is not
-made narrower by chance. Everything is computed in O(n k) by recursions, no n x n matrix is formed.
+those of Satterthwaite, tr(MR)^2/tr((MR)^2), less one for rho. rho is not taken below -0.1: a correlation that is
+negative by chance would make the interval narrow, and at that limit intervals for independent noise cover 95 %.
+Everything is computed in O(n k) by recursions, no n x n matrix is formed.
 
 How often these cover: benchmarks/coverage_of_fits.py.
 """
@@ -28,7 +29,7 @@ from ropegeo._arrays import FloatArray
 CONFIDENCE = 0.95
 FEW_POINTS = 20
 """Below this many points a correlation cannot be told from chance, and Student's t is used."""
-MOST_CORRELATED = 0.97
+LEAST_CORRELATED, MOST_CORRELATED = -0.1, 0.97
 STUDENT, SERIAL, ENCLOSURE, LIKELIHOOD, NONE = "student_t", "serial_t", "enclosure", "likelihood", "none"
 KINDS = {
     STUDENT: f"95 % interval, Student's t for independent noise (fewer than {FEW_POINTS} points)",
@@ -115,12 +116,12 @@ class _Design:
         return float(top / (self._n - np.trace(inner)))
 
     def correlation(self, seen: float) -> float:
-        """The rho in [0, `MOST_CORRELATED`] for which residuals are as correlated as seen."""
-        if seen <= self.ratio(0.0):
-            return 0.0
+        """The rho in the limits for which residuals are as correlated as seen."""
+        if seen <= self.ratio(LEAST_CORRELATED):
+            return LEAST_CORRELATED
         if seen >= self.ratio(MOST_CORRELATED):
             return MOST_CORRELATED
-        return float(brentq(lambda rho: self.ratio(rho) - seen, 0.0, MOST_CORRELATED, xtol=1e-9))
+        return float(brentq(lambda rho: self.ratio(rho) - seen, LEAST_CORRELATED, MOST_CORRELATED, xtol=1e-9))
 
     def moments(self, rho: float) -> tuple[FloatArray, float, float]:
         """(X'X)^-1 X'RX (X'X)^-1, tr(MR), and tr(MR)^2/tr((MR)^2)."""
