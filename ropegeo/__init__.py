@@ -1,8 +1,8 @@
 """ropegeo: the geometry of rotary position embedding.
 
 The way through: a `RopeSpectrum` turns, a `Head` carries weights, a `LogitProfile` says what it scores at each
-distance, a `MarginCurve` says by how much it wins. Names below are the public API; they load on first use, so that
-`import ropegeo` costs nothing.
+distance, a `MarginCurve` says by how much it wins, a `DecayFit` by which law that falls. Names below are the public
+API; they load on first use, so that `import ropegeo` costs nothing.
 """
 
 from importlib import import_module
@@ -12,6 +12,11 @@ from ropegeo._version import __version__
 
 if TYPE_CHECKING:
     from ropegeo.asymptotics.bounds import dirichlet_bound, index_bound_as_printed
+    from ropegeo.asymptotics.compare import Comparison, compare_decay
+    from ropegeo.asymptotics.curve_input import read_curve
+    from ropegeo.asymptotics.data import DecayData, curve_data, decay_data
+    from ropegeo.asymptotics.fit import DecayFit, fit_decay
+    from ropegeo.asymptotics.fitted_law import LawFit
     from ropegeo.claims import Claim, ClaimOutcome, claim_names, load_claim, run_claim
     from ropegeo.construct.built import BuiltHead
     from ropegeo.construct.files import load_head, save_head
@@ -53,6 +58,11 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "ropegeo.asymptotics.bounds": ("dirichlet_bound", "index_bound_as_printed"),
+    "ropegeo.asymptotics.compare": ("Comparison", "compare_decay"),
+    "ropegeo.asymptotics.curve_input": ("read_curve",),
+    "ropegeo.asymptotics.data": ("DecayData", "curve_data", "decay_data"),
+    "ropegeo.asymptotics.fit": ("DecayFit", "fit_decay"),
+    "ropegeo.asymptotics.fitted_law": ("LawFit",),
     "ropegeo.claims": ("Claim", "ClaimOutcome", "claim_names", "load_claim", "run_claim"),
     "ropegeo.construct.built": ("BuiltHead",),
     "ropegeo.construct.files": ("load_head", "save_head"),
@@ -100,11 +110,15 @@ __all__ = [
     "Claim",
     "ClaimOutcome",
     "ClosedForm",
+    "Comparison",
+    "DecayData",
+    "DecayFit",
     "Enclosure",
     "FileFormatError",
     "Head",
     "IllDefinedTaskError",
     "InvalidInputError",
+    "LawFit",
     "LetterProfile",
     "LogitProfile",
     "MarginCurve",
@@ -120,10 +134,14 @@ __all__ = [
     "best_index_plane",
     "best_letter_plane",
     "claim_names",
+    "compare_decay",
     "convert_projection",
+    "curve_data",
+    "decay_data",
     "dirichlet_bound",
     "first_failing_length",
     "first_in_interval",
+    "fit_decay",
     "index_bound_as_printed",
     "index_head",
     "index_softmax_scale",
@@ -139,6 +157,7 @@ __all__ = [
     "preset",
     "preset_names",
     "read_angle",
+    "read_curve",
     "record_curve",
     "recorded_margins",
     "reflexive_head",

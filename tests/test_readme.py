@@ -28,7 +28,13 @@ def shown_in(expected: list[str], printed: list[str]) -> bool:
 
 
 @pytest.mark.parametrize(("command", "output"), BLOCKS, ids=[command[:60] for command, _ in BLOCKS])
-def test_console_block(command: str, output: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_console_block(
+    command: str, output: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for earlier in [other for other, _ in BLOCKS[: BLOCKS.index((command, output))] if "--output" in other]:
+        assert main(shlex.split(earlier)[1:]) == 0  # a block may read what one above it writes
+        capsys.readouterr()
     assert main(shlex.split(command)[1:]) == 0
     printed = lines(capsys.readouterr().out)
     assert shown_in(lines(output), printed), "\n".join(printed)

@@ -177,9 +177,11 @@ def compare_decay(data: DecayData, theory: DecayData) -> Comparison:
         kind, ends = known.kind, solution[:, None] + np.outer(known.half_widths, [-1, 1])
         p_agrees = _tail(solution, known.covariance, known.freedom)
         p_factor = _tail(solution[1:], known.covariance[1:, 1:], known.freedom)
-    near = bool((apart <= ROUNDINGS * (used.relative_error + model.relative_error)).all())
+    # Logarithms of tiny margins are large, and rounded accordingly.
+    allowed = used.relative_error + model.relative_error + 2.0**-52 * np.abs(used.log_margin)
+    near = bool((apart <= ROUNDINGS * allowed).all())
     return Comparison(
-        verdict=_verdict(near, opposite, p_agrees, p_factor, float(np.ptp(ratio)), used, model),
+        verdict=_verdict(near, opposite, p_agrees, p_factor, float(np.ptp(ratio)), ROUNDINGS * float(allowed.max())),
         factor=Estimate(value=_factor(solution[0]), low=_factor(ends[0, 0]), high=_factor(ends[0, 1]), kind=kind),
         drift=Estimate(value=float(solution[1]), low=float(ends[1, 0]), high=float(ends[1, 1]), kind=kind),
         p_agrees=p_agrees,
@@ -189,13 +191,7 @@ def compare_decay(data: DecayData, theory: DecayData) -> Comparison:
 
 
 def _verdict(
-    near: bool,
-    opposite: tuple[int, ...],
-    p_agrees: float,
-    p_factor: float,
-    spread_seen: float,
-    used: DecayData,
-    model: DecayData,
+    near: bool, opposite: tuple[int, ...], p_agrees: float, p_factor: float, spread_seen: float, rounding: float
 ) -> str:
     if opposite:
         return "opposite_signs"
@@ -203,7 +199,6 @@ def _verdict(
         return "identical"
     level = 1 - CONFIDENCE
     if math.isnan(p_agrees):  # no noise: a factor is constant, or it is not
-        rounding = ROUNDINGS * float((used.relative_error + model.relative_error).max())
         return "differs_by_factor" if spread_seen <= rounding else "differs"
     if p_agrees >= level:
         return "agrees"

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from ropegeo.exact import short
 SUFFIXES = (".csv", ".json", ".npz")
 MAX_BYTES = 1 << 28
 MAX_ROWS = 2_000_000
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,7})?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 SMALLEST_ERROR = Decimal("1e-300")
 MAX_TEXT = 4300
 """Digits that a number in a file may have."""
@@ -85,7 +87,8 @@ def read_curve(path: str | Path, *, column: str = "margin") -> DecayData:
 def _content(path: Path, shown: str) -> bytes:
     try:
         if not path.is_file():
-            raise InvalidInputError(f"curve file {shown}: there is no such file")
+            what = "a folder, or no plain file" if path.exists() else "there is no such file"
+            raise InvalidInputError(f"curve file {shown}: {what}")
         if path.stat().st_size > MAX_BYTES:
             raise InvalidInputError(f"curve file {shown}: above {MAX_BYTES >> 20} MiB; write fewer rows")
         return path.read_bytes()
@@ -152,6 +155,8 @@ def _of_npz(content: bytes, column: str) -> DecayData:
                 raise FileFormatError(f"its arrays are above {MAX_BYTES >> 20} MiB")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             columns = {name: arrays[name] for name in arrays.files}
+        if not all(isinstance(values, np.ndarray) for values in columns.values()):
+            raise FileFormatError("not an npz archive: it holds other files than arrays")
     except FileFormatError:
         raise
     except Exception as error:  # a foreign archive can fail in as many ways as there are
@@ -161,6 +166,7 @@ def _of_npz(content: bytes, column: str) -> DecayData:
     sizes = {values.size for values in flat.values()}
     if len(sizes) != 1:
         raise FileFormatError("its arrays must be rows of the same length")
+    _check_count(*sizes)
     texts = {
         name: [repr(float(v)) if values.dtype.kind == "f" else str(v) for v in values] for name, values in flat.items()
     }
@@ -178,14 +184,18 @@ def _of_npz(content: bytes, column: str) -> DecayData:
     return replace(data, begins=data.begins or is_whole, **{"reach_known": True, **reach_of(column, *words)})
 
 
+def _check_count(rows: int) -> None:
+    if rows > MAX_ROWS:
+        raise FileFormatError(f"{rows} rows; at most {MAX_ROWS} are read")
+
+
 def _of_columns(columns: Mapping[str, Sequence[str]], column: str, *, has_digits: bool = False) -> DecayData:
     for name in ("length", column):
         if name not in columns:
             there = ", ".join(sorted(columns))[:200] or "nothing"
             raise FileFormatError(f"needs the columns length and {column}; it has {there}")
     count = len(columns["length"])
-    if count > MAX_ROWS:
-        raise FileFormatError(f"{count} rows; at most {MAX_ROWS} are read")
+    _check_count(count)
     is_ours = {"abs_error", "status", "method"} <= set(columns)
     statuses = columns.get("status", [""] * count)
     kinds = [status if status in ("bound", "undecided") else "" for status in statuses]
@@ -269,6 +279,8 @@ def _begins(
 
 
 def _length(text: str, row: int) -> int:
+    if len(text) < 19 and text.isascii() and text.isdecimal() and text.strip("0"):  # nearly all of them
+        return int(text)
     value = _decimal(text)
     if value is None or not value.is_finite() or value != value.to_integral_value() or not 1 <= value <= MAX_LENGTH:
         raise FileFormatError(f"row {row}: length {text[:40]!r} must be a whole number from 1 to 10^1000")
@@ -287,10 +299,9 @@ def _number(text: str, name: str, row: int) -> Decimal:
     return value
 
 
+@lru_cache(maxsize=4096)  # a staircase repeats its numbers
 def _decimal(text: str) -> Decimal | None:
-    if len(text) > MAX_TEXT or not re.fullmatch(
-        r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,7})?|[+-]?(nan|inf|infinity)", text, re.IGNORECASE
-    ):
+    if len(text) > MAX_TEXT or not NUMBER.fullmatch(text):
         return None
     try:
         return Decimal(text)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
+from fractions import Fraction
 from itertools import pairwise
 from operator import index
 from typing import Any
@@ -228,15 +229,20 @@ def curve_data(curve: MarginCurve, *, column: str = "margin") -> DecayData:
         rows.append(kind)
         if not kind:
             kept.append((point.length, value, point.at))
+    known: dict[int, tuple[float, float, float]] = {}
+    for _, value, _ in kept:  # a staircase hands out one value for many lengths
+        if id(value) not in known:
+            known[id(value)] = (float(value), _log_of(value), _relative_of(value))
+    numbers = np.array([known[id(value)] for _, value, _ in kept]).reshape(-1, 3)
     is_whole, offset = curve.complete_to is not None, 0
     if is_whole:
         seen = _offset([(n, at) for n, _, at in kept]) or 0
         offset = check_steps(column, reach_of("margin", curve.margin_of, curve.inputs).get("offset", seen))
     data = DecayData(
         lengths=tuple(n for n, _, _ in kept),
-        margin=np.array([float(value) for _, value, _ in kept]),
-        log_margin=np.array([_log_of(value) for _, value, _ in kept]),
-        proved=np.array([_relative_of(value) for _, value, _ in kept]),
+        margin=numbers[:, 0],
+        log_margin=numbers[:, 1],
+        proved=numbers[:, 2],
         begins=is_whole,
         offset=offset,
         one_plane=bool(kept) and {point.method for point in curve.points} <= {ONE_PLANE, BOUND},
@@ -298,11 +304,10 @@ def begins_steps(lengths: Sequence[int], at: Sequence[int], margins: Sequence[fl
 def _log(value: float | Decimal) -> float:
     if not value > 0:
         return math.nan
-    return (
-        float(Context(prec=25, Emin=-999_999, Emax=999_999).ln(value))
-        if isinstance(value, Decimal)
-        else math.log(value)
-    )
+    near = float(value)
+    if not isinstance(value, Decimal) or 1e-300 < near < 1e300:
+        return math.log(near)
+    return float(Context(prec=25, Emin=-999_999, Emax=999_999).ln(value))
 
 
 def _relative(error: float | Decimal, value: float | Decimal) -> float:
@@ -321,11 +326,20 @@ def _relative_of(value: Enclosure) -> float:
 
 
 def _log_of(value: Enclosure) -> float:
-    """The logarithm of the middle of an enclosure, without forming it as a double."""
-    if value.sign != 1:
-        return math.nan
-    middle = (value.low + value.high) / 2
-    return math.log(middle.numerator) - math.log(middle.denominator)
+    """The logarithm of the middle of an enclosure; NaN where it is not known to be positive."""
+    return fraction_log((value.low + value.high) / 2) if value.sign == 1 else math.nan
+
+
+def fraction_log(value: Fraction) -> float:
+    """The natural logarithm of a positive fraction of any size.
+
+    Accuracy: within 2 units of the last place of the larger of the result and 1. (A difference of the logarithms of
+    numerator and denominator would lose the digits of those, which are large.)
+    """
+    top, bottom = value.numerator, value.denominator
+    shift = top.bit_length() - bottom.bit_length()
+    scaled = (top << max(64 - shift, 0)) // (bottom << max(shift - 64, 0))  # value 2^(64 - shift), of 64 bits or 65
+    return math.log(math.ldexp(scaled, -64)) + shift * math.log(2)
 
 
 def envelope(data: DecayData) -> DecayData:

@@ -224,13 +224,12 @@ def fit_decay(
         raise InvalidInputError(f"fit_decay: planes_used {planes_used} must be at least 1")
     given = data.between(first, last)
     rows = len(given.lengths) + sum(count for _, count in data.left_out)
-    if not data.begins and rows < FEWEST_POINTS:
-        window = (
-            "" if first is None and last is None else f" from {short(first or 1)} to {short(last or data.lengths[-1])}"
-        )
-        raise InvalidInputError(f"fit_decay: {rows} points{window}; a fit needs at least {FEWEST_POINTS}")
     steps = _steps(data) if data.begins else _steps(given)
     usable = steps.between(first, last)
+    if rows < FEWEST_POINTS and (not data.begins or not (rows or usable.lengths)):
+        window = "" if first is None and last is None else f" from {short(first or 1)}"
+        window += "" if last is None else f" to {short(last)}"
+        raise InvalidInputError(f"fit_decay: {rows} points{window}; a fit needs at least {FEWEST_POINTS}")
     failing = given.first_nonpositive
     before = usable if failing is None else usable.between(None, failing - 1)
     known = before.relative_error <= UNRESOLVED if len(before.lengths) else np.zeros(0, dtype=bool)

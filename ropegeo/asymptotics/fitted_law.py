@@ -29,7 +29,7 @@ class Estimate:
     Attributes:
         value: the estimate.
         low: lower end of its interval; NaN where there is none.
-        high: upper end.
+        high: upper end; infinite where it is beyond the range of doubles.
         kind: what the interval means, a key of `intervals.KINDS`.
     """
 
@@ -39,7 +39,7 @@ class Estimate:
     kind: str = NONE
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """JSON-ready form; None for an end that is infinite, or where there is no interval."""
         return {**{name: _finite(getattr(self, name)) for name in ("value", "low", "high")}, "kind": self.kind}
 
     @classmethod
@@ -50,7 +50,9 @@ class Estimate:
             FileFormatError: a missing or malformed field.
         """
         try:
-            value, low, high = (_or(data[name], math.nan) for name in ("value", "low", "high"))
+            none = data["kind"] == NONE
+            value, low = (_or(data[name], math.nan) for name in ("value", "low"))
+            high = _or(data["high"], math.nan if none else math.inf)
             if data["kind"] not in KINDS:
                 raise FileFormatError(f"decay fit: an interval of kind {data['kind']!r} is unknown")
             return cls(value=value, low=low, high=high, kind=data["kind"])
@@ -314,9 +316,14 @@ def _estimates(
         ends, kind = inner[:, None] + np.outer(known.half_widths, [-1, 1]), known.kind
     for place, name in enumerate(law.parameters):
         values = [inner[place], *(ends[place] if ends is not None else (math.nan, math.nan))]
-        value, low, high = (math.exp(min(v, 709.0)) if law.positive[place] else float(v) for v in values)
+        value, low, high = (_exponential(v) if law.positive[place] else float(v) for v in values)
         found[name] = Estimate(value=value, low=low, high=high, kind=kind)
     return found
+
+
+def _exponential(logarithm: float) -> float:
+    """Its exponential: infinite where that is no double."""
+    return math.exp(logarithm) if not logarithm > 709 else math.inf
 
 
 def _log_likelihood(rest: FloatArray, floor: float, correlation: float) -> tuple[float, int]:

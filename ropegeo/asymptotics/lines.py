@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from ropegeo._arrays import FloatArray
 from ropegeo.asymptotics.bounds import simultaneous_bound
-from ropegeo.asymptotics.data import DecayData
+from ropegeo.asymptotics.data import DecayData, fraction_log
 from ropegeo.asymptotics.fitted_law import LawFit
 from ropegeo.asymptotics.laws import LARGEST_LENGTH
 from ropegeo.engine.diophantine import one_plane_staircase
@@ -34,6 +34,7 @@ class CurveLine:
         lengths: n, increasing.
         log_margin: natural logarithms; NaN where the margin is not positive.
         band: lower and upper end at each length, or None.
+        band_name: what the band is, for a legend.
         is_stepped: whether it is constant from each length to the next.
     """
 
@@ -41,6 +42,7 @@ class CurveLine:
     lengths: tuple[int, ...]
     log_margin: Float[FloatArray, " points"]
     band: Float[FloatArray, "points 2"] | None = None
+    band_name: str = ""
     is_stepped: bool = False
 
 
@@ -57,15 +59,23 @@ def law_line(fit: LawFit, data: DecayData) -> CurveLine | None:
     if fit.shape is None or not data.lengths:
         return None
     is_stepped = fit.law == "staircase"
-    lengths = spaced_lengths(data.lengths[0], data.lengths[-1], STEPPED if is_stepped else SMOOTH)
-    if is_stepped:  # so that the line passes through the points, which stand at the ends of steps
-        after = (n + 1 for n in data.lengths[:-1])
-        lengths = tuple(sorted({*lengths, *data.lengths, *after})) if len(data.lengths) <= STEPPED else lengths
+    count = STEPPED if is_stepped else SMOOTH
+    lengths = spaced_lengths(data.lengths[0], data.lengths[-1], count)
+    if len(data.lengths) <= count:  # so that the line passes by the points as it should, which may end a step
+        after = [n + 1 for n in data.lengths[:-1]] if is_stepped else []
+        lengths = tuple(sorted({*lengths, *data.lengths, *after}))
     heights = fit.shape.log_margin(lengths)
     if heights is None:
         return None
     band = None if is_stepped else fit.shape.band(lengths)
-    return CurveLine(name=fit.law, lengths=lengths, log_margin=heights, band=band, is_stepped=is_stepped)
+    return CurveLine(
+        name=f"law: {fit.law}",
+        lengths=lengths,
+        log_margin=heights,
+        band=band,
+        band_name="laws as near to every point" if fit.shape.is_exact else "95 % band of the law",
+        is_stepped=is_stepped,
+    )
 
 
 def staircase_line(angle: ClosedForm, data: DecayData, first: int, last: int) -> CurveLine | None:
@@ -121,17 +131,21 @@ def bound_line(planes: int, data: DecayData, first: int, last: int) -> CurveLine
         *np.log(simultaneous_bound(near, np.full(near.size, float(planes)))).tolist(),
         *(math.log(2) + 2 * math.log(math.pi) - 2 / planes * math.log(reach + 1) for reach in reaches[near.size :]),
     ]
-    return CurveLine(name="bound", lengths=tuple(lengths), log_margin=np.array(heights)) if lengths else None
+    name = "no one-plane head is higher: 2 sin²(π/(T+1))"
+    if planes > 1:
+        name = f"no head on {planes} planes is higher: 2 sin²(π(T+1)^(−1/{planes}))"
+    return CurveLine(name=name, lengths=tuple(lengths), log_margin=np.array(heights)) if lengths else None
 
 
-def curve_line(name: str, data: DecayData) -> CurveLine:
-    """Margins known at every length where they change, as a line of steps.
+def curve_line(name: str, data: DecayData, *, is_stepped: bool) -> CurveLine:
+    """Margins of a head as a line.
 
     Args:
         name: for the legend.
-        data: of `curve_data`.
+        data: of `curve_data`, at all lengths that are drawn.
+        is_stepped: whether they are constant from each length to the next.
     """
-    return CurveLine(name=name, lengths=data.lengths, log_margin=data.log_margin, is_stepped=True)
+    return CurveLine(name=name, lengths=data.lengths, log_margin=data.log_margin, is_stepped=is_stepped)
 
 
 def spaced_lengths(first: int, last: int, count: int) -> tuple[int, ...]:
@@ -159,4 +173,4 @@ def _first_to_see(data: DecayData, displacement: int) -> int:
 
 def _log_middle(value: Enclosure) -> float:
     middle = (value.low + value.high) / 2
-    return math.log(middle.numerator) - math.log(middle.denominator) if middle > 0 else math.nan
+    return fraction_log(middle) if middle > 0 else math.nan

@@ -1,9 +1,11 @@
 """The one-plane staircase as a law: its angle known, or found from the margins.
 
 The margin of an index head on one plane is weight * 2 sin(pi ||q_k alpha||)^2, alpha = angle/(2 pi), q_k the largest
-convergent denominator of alpha up to the reach. As a function of alpha that is smooth only between neighbouring Farey
-fractions, whose distance at reach T is of order 1/T^2; so an angle is searched for from short lengths to long ones, and
-at each stage the best few hundred candidates are looked at on a grid that much finer.
+convergent denominator of alpha up to the reach T. As a function of alpha that is smooth only between neighbouring Farey
+fractions, whose distance at reach T is of order 1/T^2; so an angle is not searched for on a grid but by its partial
+quotients (`staircase_search.py`), and what the search ends with is improved by changing one quotient at a time, and
+what comes before the first step that has points. Whether an angle and 2 pi minus it are told apart is no question: they
+have the same margins.
 
 Source: docs/MATHEMATICS.md, section 5; proof in derivations, `best_approximation`.
 """
@@ -11,79 +13,135 @@ Source: docs/MATHEMATICS.md, section 5; proof in derivations, `best_approximatio
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
 from ropegeo._arrays import FloatArray
-from ropegeo.asymptotics.data import DecayData
-from ropegeo.asymptotics.laws import Law
+from ropegeo.asymptotics.data import DecayData, fraction_log
+from ropegeo.asymptotics.laws import Law, Model
+from ropegeo.asymptotics.staircase_search import (
+    NO_LIMIT,
+    Paths,
+    Points,
+    beam,
+    few,
+    grouped,
+    log_margin,
+    proper,
+    rest_ends,
+    whole_paths,
+)
 from ropegeo.engine.diophantine import one_plane_staircase
 from ropegeo.exact import ClosedForm
 
 LONGEST_SEARCHED = 10**7
 """Beyond, the nearest double of an angle no longer fixes the margins."""
 FEWEST_SEARCHED = 8
-_FIRST_REACH = 24
-_FIRST_LENGTHS = 6
-_FINENESS = 9
-_KEPT = 600
-_SMALLEST = 2.0**-60
+LIKELIHOOD_DROP = 3.841458820694124
+"""95 % point of chi-square with one degree of freedom, for twice the difference of log-likelihoods."""
 _CLOSE = 1e-18
 _MOST_STEPS = 64
 """Denominators grow at least like Fibonacci numbers: the 35th is above 1e7."""
+_NARROW, _WIDE = (32, 2), (160, 6)
+"""Paths kept at each stage, and paths improved at the end: first to learn how near paths come, then to find the others."""
+_SLACK, _ROUNDING = 1.1, 1e-6
+"""The search judges by polynomials; it may keep paths that are so much too far away."""
+_ROUNDS = 10
+_RATIO = 1.3
+_MOST_FIRST_STEPS = 20_000
+_EXTREMES = 24
+_ULPS = 2.0**-50
 
 
 def known_staircase(data: DecayData, angle: ClosedForm, *, free_weight: bool) -> Law:
     """The staircase of a known angle, exactly, at any length; the weight is fitted unless it is 1.
 
     Args:
-        data: whose lengths and offset say the reach T = max(offset, n - 1 - offset).
+        data: whose lengths say the reach T.
         angle: radians per position.
         free_weight: whether a factor is fitted.
+
+    Returns:
+        The law; not for data at lengths where the angle ties, which have margin 0.
+
+    Accuracy: log margins from enclosures that prove 17 digits of the margin.
     """
-    reaches = _reaches(data)
     fixed = (("angle", str(angle)),)
-    if min(reaches) < 1:
-        return Law(name="staircase", formula=_formula(free_weight), why_not="needs lengths of at least 2", fixed=fixed)
-    steps = one_plane_staircase(angle, max(reaches))
-    logs: dict[int, float] = {}
-    for place in {steps.index_at(reach) for reach in reaches}:
-        margin = steps.margin(place)
-        middle = (margin.low + margin.high) / 2
-        logs[place] = math.log(middle.numerator) - math.log(middle.denominator) if middle > 0 else -math.inf
-    exact = np.array([logs[steps.index_at(reach)] for reach in reaches])
-    if not np.isfinite(exact).all():
-        return Law(
-            name="staircase", formula=_formula(free_weight), why_not="the angle ties within these lengths", fixed=fixed
-        )
-    return _law(data, exact, free_weight=free_weight, fixed=fixed, counted=0)
+    formula = _formula(free_weight)
+    if min(data.reaches) < 1:
+        return Law(name="staircase", formula=formula, why_not="needs lengths of at least 2", fixed=fixed)
+
+    def heights(lengths: Sequence[int]) -> FloatArray:
+        reaches = data.reaches_at(lengths)
+        steps = one_plane_staircase(angle, max(reaches))
+        places = [steps.index_at(reach) for reach in reaches]
+        logs = {}
+        for place in set(places):
+            margin = steps.margin(place)
+            logs[place] = fraction_log((margin.low + margin.high) / 2) if margin.sign == 1 else -math.inf
+        return np.array([logs[place] for place in places])
+
+    if not np.isfinite(heights(data.lengths)).all():
+        return Law(name="staircase", formula=formula, why_not="the angle ties within these lengths", fixed=fixed)
+    return _law(data, heights, free_weight=free_weight, fixed=fixed, counted=0)
 
 
 def fitted_staircase(data: DecayData, *, free_weight: bool) -> Law:
-    """The staircase of the angle in (0, pi] whose margins are nearest to the data's; an angle and 2 pi minus it are one.
+    """The staircase of the angle in (0, pi] whose log margins are nearest to the data's, squares weighted by (margin/sd)^2.
 
-    It counts one free number for each step that the data reach: each is a partial quotient chosen to fit.
+    What is known of the angle, `found`, is the hull of the likelihood intervals of all angles seen whose likelihood is
+    within the 95 % point of the best. For exact margins that is a few units of the last place, if the steps fix the
+    angle. With noise it is often a hull of many angles far apart: staircases depend on the denominators q_k alone, and
+    before the first step that has points there is room for many (at lengths from 10 on and noise of 20 %, it may be
+    half of (0, pi]). The truth lies in it about as often as the search sees its rivals: usually, without a guarantee.
+
+    The law costs one free number for each step that the data reach: each is a partial quotient chosen to fit.
+
+    Args:
+        data: positive margins at lengths from 2 to 1e7, at least `FEWEST_SEARCHED` of them.
+        free_weight: whether all margins have an unknown common factor.
+
+    Accuracy: the least squared error that the search finds (no proof that there is none smaller). Log margins of the
+        law as those of its angle to 1e-13 for margins of data that are exact.
+
+    Source: docs/MATHEMATICS.md, section 5.
     """
-    reaches = _reaches(data)
     formula = _formula(free_weight)
+    reaches = data.reaches
     if len(reaches) < FEWEST_SEARCHED:
         return Law(
             name="staircase", formula=formula, why_not=f"an angle is searched for in {FEWEST_SEARCHED} points or more"
         )
-    if reaches[0] < 1 or reaches[-1] > LONGEST_SEARCHED:
-        return Law(name="staircase", formula=formula, why_not="an angle is searched for at lengths from 2 to 1e7")
+    if reaches[0] < 1 or reaches[-1] > LONGEST_SEARCHED or not data.positive.all():
+        why_not = "an angle is searched for in positive margins at lengths from 2 to 1e7"
+        return Law(name="staircase", formula=formula, why_not=why_not)
     far = np.array(reaches, dtype=np.float64)
     weights = np.ones(far.size) if data.sd is None else (data.margin / data.sd) ** 2
-    turns, misfits = _search(far, data.log_margin, weights, free_weight=free_weight)
-    low, high = _interval(turns, misfits, far, data, weights, free_weight=free_weight)
-    turn = float(turns[0])
+    # Both logarithms are rounded, and what they are logarithms of.
+    rounding = float(np.sum(weights * (data.relative_error + (2 + 2 * np.abs(data.log_margin)) * 2.0**-52) ** 2))
+    found = None
+    for ends_known in (True, False) if data.ends_known else (False,):
+        points = grouped(far, data.log_margin, weights, free_weight=free_weight, ends_known=ends_known)
+        found = _nearest(points, rounding)
+        if found is not None:
+            break
+    if found is None:
+        return Law(name="staircase", formula=formula, why_not="no angle in (0, pi] has steps at such lengths")
+    best, (low, high) = found
+
+    def heights(lengths: Sequence[int]) -> FloatArray:
+        steps = np.searchsorted(best.starts[0], data.reaches_at(lengths), side="right") - 1
+        return log_margin(best.nearness(best.rest)[0][np.maximum(steps, 0)])
+
+    turn = float(_turns(best, best.rest)[0])
     tau = 2 * math.pi
     return _law(
         data,
-        turn_log_margins(np.array([turn]), far)[0],
+        heights,
         free_weight=free_weight,
-        found=("angle", turn * tau, low * tau, high * tau),
+        found=("angle", turn * tau, low * tau, min(high * tau, math.pi)),
         counted=steps_within(turn, far),
     )
 
@@ -109,7 +167,7 @@ def turn_log_margins(
         product = denominator * turns
         last, rest = rest, np.abs(product - np.rint(product))
         nearest = np.where(seen, rest[:, None], nearest)
-    return np.asarray(math.log(2) + 2 * np.log(np.sin(np.pi * np.maximum(nearest, _CLOSE))))
+    return log_margin(np.maximum(nearest, _CLOSE))
 
 
 def steps_within(turn: float, reaches: Float[FloatArray, " lengths"]) -> int:
@@ -117,95 +175,184 @@ def steps_within(turn: float, reaches: Float[FloatArray, " lengths"]) -> int:
     return int(np.unique(turn_log_margins(np.array([turn]), reaches)[0]).size)
 
 
-def _search(
-    far: FloatArray, logs: FloatArray, weights: FloatArray, *, free_weight: bool
-) -> tuple[FloatArray, FloatArray]:
-    """The turns with the least misfit, best first, and their misfits: each the end of a search of its own."""
-    turns, spacing = _first_turns(float(far[-1]))
-    reach, kept = float(max(_FIRST_REACH, far[min(_FIRST_LENGTHS, far.size) - 1])), _KEPT
-    steps = np.arange(-_FINENESS, _FINENESS + 1) / _FINENESS
-    while True:
-        inside = far <= reach
-        children = np.clip(turns[:, None] + spacing[:, None] * steps, _SMALLEST, 0.5)
-        misfits = _misfits(children.ravel(), far[inside], logs[inside], weights[inside], free_weight=free_weight)
-        misfits = misfits.reshape(children.shape)
-        rows, best = np.arange(turns.size), misfits.argmin(axis=1)
-        turns, spacing, misfits = children[rows, best], spacing / _FINENESS, misfits[rows, best]
-        order = np.argsort(misfits)
-        order = order[np.sort(np.unique(turns[order], return_index=True)[1])][:kept]
-        turns, spacing, misfits = turns[order], spacing[order], misfits[order]
-        if reach >= far[-1] and spacing.max() < _SMALLEST:
-            return turns, misfits
-        # Neighbouring Farey fractions are 1/T^2 apart: a grid that much finer resolves lengths that much longer.
-        reach, kept = min(reach * math.sqrt(_FINENESS), float(far[-1])), max(kept // 2, _KEPT // 8)
+def _nearest(points: Points, rounding: float) -> tuple[Paths, tuple[float, float]] | None:
+    """The nearest path, and the hull of turns whose likelihood is about as high; None where no path fits at all.
 
-
-def _first_turns(farthest: float) -> tuple[FloatArray, FloatArray]:
-    """A grid over (0, 1/2] that is finer near fractions of small denominator, where margins change fastest; spacings."""
-    fractions = np.unique([p / q for q in range(1, _FIRST_REACH + 1) for p in range(q // 2 + 1)])
-    offsets = np.geomspace(0.1 / farthest**1.5, 0.5 / _FIRST_REACH, 120)
-    around = (fractions[:, None, None] + np.array([-1, 1])[:, None] * offsets).ravel()
-    turns = np.unique(np.concatenate([around, np.linspace(0, 0.5, 8000)]))
-    turns = turns[(turns >= _SMALLEST) & (turns <= 0.5)]
-    return turns, np.gradient(turns)
-
-
-def _misfits(
-    turns: FloatArray, far: FloatArray, logs: FloatArray, weights: FloatArray, *, free_weight: bool
-) -> FloatArray:
-    """Weighted squared error of log margin for each turn, the weight at its best if it is free."""
-    found = np.empty(turns.size)
-    share = max(1, 2_000_000 // far.size)
-    for first in range(0, turns.size, share):
-        part = slice(first, first + share)
-        off = logs - turn_log_margins(turns[part], far)
-        if free_weight:
-            off = off - (off @ weights / weights.sum())[:, None]
-        found[part] = off**2 @ weights
-    return found
-
-
-def _interval(
-    turns: FloatArray, misfits: FloatArray, far: FloatArray, data: DecayData, weights: FloatArray, *, free_weight: bool
-) -> tuple[float, float]:
-    """From the smallest to the largest turn whose likelihood is within the 95 % point of chi-square, 3.84, of the best.
-
-    The likelihood has many peaks: where distant ones are as high, the data do not say which angle it is, and the
-    interval is as wide as that.
+    Args:
+        points: data.
+        rounding: squared error that comes from rounding alone: no path is nearer than that.
     """
-    count = far.size
-    floor = misfits[0] + float(np.sum(weights * data.relative_error**2)) + count * (float(far[-1]) ** 2 * 2.0**-52) ** 2
-    limit = floor * math.exp(3.841458820694124 / count)
+    drop = math.exp(LIKELIHOOD_DROP / points.total)
+    seen: list[Paths] = []
+    best, limit = None, NO_LIMIT
+    for width, most in (_NARROW, _WIDE):
+        ends = beam(points, width, limit)
+        for path in _apart(ends, most):
+            seen.extend(_improved(points, path))
+        seen.append(ends)
+        tried = [paths for paths in seen if paths.cost.size]
+        if not tried:
+            return None
+        best = min((paths.at([int(paths.cost.argmin())]) for paths in tried), key=lambda path: float(path.cost[0]))
+        within = (float(best.cost[0]) + rounding) * drop
+        if best.cost[0] <= 16 * rounding:
+            break
+        within += _ROUNDING
+        limit = _SLACK * within + _ROUNDING
+    return (best, _hull(points, [paths.at(paths.cost <= within) for paths in tried], within)) if best else None
 
-    def end(turn: float, sign: int) -> float:
-        step = _SMALLEST
-        while step < 0.25:
-            at = min(max(turn + sign * step, _SMALLEST), 0.5)
-            if _misfits(np.array([at]), far, data.log_margin, weights, free_weight=free_weight)[0] > limit:
-                return at
-            step *= 1.5
-        return at
 
-    alike = turns[misfits <= limit]
-    return end(float(alike.min()), -1), end(float(alike.max()), 1)
+def _apart(paths: Paths, most: int) -> Iterator[Paths]:
+    """The nearest paths, one of each tail: others of the same tail are found from it."""
+    tails: set[tuple[float, ...]] = set()
+    for place in np.argsort(paths.cost, kind="stable"):
+        quotients = paths.tail[place][paths.tail[place] > 0]
+        tail = tuple(quotients[:-1].tolist())
+        if tail not in tails:
+            tails.add(tail)
+            yield paths.at([int(place)])
+        if len(tails) == most:
+            return
+
+
+def _improved(points: Points, path: Paths) -> Iterator[Paths]:
+    """All paths that are tried on the way down from one of them, by other beginnings and by other quotients in turn."""
+    if points.ends_known:  # then all denominators are
+        return
+    for _ in range(_ROUNDS):
+        before = float(path.cost[0])
+        for found in (*_other_beginnings(points, path), _other_quotients(points, path)):
+            yield found
+            least = int(found.cost.argmin()) if found.cost.size else 0
+            if found.cost.size and found.cost[least] < path.cost[0]:
+                path = found.at([least])
+        if not path.cost[0] < before:
+            return
+
+
+def _other_beginnings(points: Points, path: Paths) -> Iterator[Paths]:
+    """Paths with the same tail and other q_s, q_(s+1).
+
+    By q_(s+1) delta_s + q_s delta_(s+1) = 1 they lie on a line, if heights are to stay. Where the factor is known, those
+    whose q_(s+1) is nearly whole are tried among very many q_s: with exact margins they are the only ones.
+    """
+    delta = path.nearness(path.rest)[0]
+    span, slope = 1 / delta[0], delta[1] / delta[0]
+    first = np.append(few(points.reaches[0], 24), path.pair[0, 0])
+    if not points.free_weight:
+        every = few(points.reaches[0], _MOST_FIRST_STEPS)
+        off = span - every * slope
+        first = np.append(first, every[np.argsort(np.abs(off - np.rint(off)), kind="stable")[:48]])
+    first = np.unique(first)
+    second = np.rint(span - first * slope)
+    offsets = np.concatenate([[0.0], *_offsets(max(64.0, 0.3 * float(path.pair[0, 1])))])
+    least = math.inf
+    for _ in range(_ROUNDS):
+        pair = np.stack(np.broadcast_arrays(first[:, None], second[:, None] + offsets), axis=-1).reshape(-1, 2)
+        pair = proper(pair)
+        found = whole_paths(points, pair, np.repeat(path.tail, len(pair), axis=0), np.full(len(pair), path.rest[0]))
+        yield found
+        if not found.cost.min(initial=math.inf) < least:
+            return
+        least = float(found.cost.min())
+        for place, q in enumerate(first):
+            mine = np.flatnonzero(found.pair[:, 0] == q)
+            if mine.size:
+                second[place] = found.pair[mine[found.cost[mine].argmin()], 1]
+
+
+def _other_quotients(points: Points, path: Paths) -> Paths:
+    """The path, and those that differ from it in one quotient of the tail."""
+    tails = [path.tail[0]]
+    for place in np.flatnonzero(path.tail[0]):
+        quotient = float(path.tail[0, place])
+        for new in quotient + np.concatenate(_offsets(max(3.0, 0.3 * quotient))):
+            if new >= 1:
+                tails.append(path.tail[0].copy())
+                tails[-1][place] = new
+    count = len(tails)
+    return whole_paths(points, np.repeat(path.pair, count, axis=0), np.stack(tails), np.full(count, path.rest[0]))
+
+
+def _offsets(most: float) -> tuple[FloatArray, FloatArray]:
+    """Whole numbers up to about `most`, in geometric progression, downwards and upwards."""
+    sizes = np.unique(np.rint(_RATIO ** np.arange(1 + math.log(most) / math.log(_RATIO))))
+    return -sizes, sizes
+
+
+def _turns(paths: Paths, rest: Float[FloatArray, " paths"]) -> Float[FloatArray, " paths"]:
+    """alpha = (p_k + p_(k-1) t)/(q_k + q_(k-1) t) of paths: Euclid's algorithm backwards, then the tail."""
+    high, low = paths.pair[:, 1], paths.pair[:, 0]
+    # p_(s+1)/p_s is the last convergent of q_(s+1)/q_s but one.
+    top, top_before, bottom, bottom_before = (np.full(high.size, unit) for unit in (1.0, 0.0, 0.0, 1.0))
+    while (low > 0).any():
+        goes = low > 0
+        quotient = np.floor(high / np.where(goes, low, 1))
+        high, low = np.where(goes, low, high), np.where(goes, high - quotient * low, low)
+        top, top_before = np.where(goes, quotient * top + top_before, top), np.where(goes, top, top_before)
+        bottom, bottom_before = (
+            np.where(goes, quotient * bottom + bottom_before, bottom),
+            np.where(goes, bottom, bottom_before),
+        )
+    last, before = top_before, bottom_before
+    for quotient in paths.tail.T:
+        last, before = np.where(quotient > 0, quotient * last + before, last), np.where(quotient > 0, last, before)
+    return np.asarray((last + before * rest) / paths.span(rest))
+
+
+def _hull(points: Points, alike: list[Paths], limit: float) -> tuple[float, float]:
+    """The smallest and the largest turn of paths whose cost is within the limit, moved by their rests.
+
+    The rest of a path moves its turn by far less than paths differ; so it is moved for the outermost ones only.
+    """
+    low, high = 1.0, 0.0
+    for paths in alike:
+        order = np.argsort(_turns(paths, paths.rest))
+        paths = paths.at(np.unique(np.append(order[:_EXTREMES], order[-_EXTREMES:])))
+        for end in _rest_interval(points, paths, limit):
+            turns = _turns(paths, end)
+            low, high = min(low, float(turns.min(initial=1.0))), max(high, float(turns.max(initial=0.0)))
+    return low * (1 - _ULPS), min(high * (1 + _ULPS), 0.5)
+
+
+def _rest_interval(points: Points, paths: Paths, limit: float) -> tuple[FloatArray, FloatArray]:
+    """How far the rests of paths can move down and up before the cost is above the limit: bisection in 1/span."""
+    ends = []
+    for bound in rest_ends(points, paths):
+        inside, outside = 1 / paths.span(paths.rest), 1 / paths.span(bound)
+        reached = paths.misfit(bound)[0] <= limit
+        inside = np.where(reached, outside, inside)
+        for _ in range(60):
+            middle = (inside + outside) / 2
+            is_in = paths.misfit((1 / middle - paths.last[:, 1]) / paths.last[:, 0])[0] <= limit
+            inside, outside = np.where(is_in, middle, inside), np.where(is_in, outside, middle)
+        ends.append((1 / outside - paths.last[:, 1]) / paths.last[:, 0])
+    return ends[0], ends[1]
 
 
 def _law(
     data: DecayData,
-    exact: FloatArray,
+    heights: Callable[[Sequence[int]], FloatArray],
     *,
     free_weight: bool,
     counted: int,
     fixed: tuple[tuple[str, str], ...] = (),
     found: tuple[str, float, float, float] | None = None,
 ) -> Law:
-    level = math.exp(float(np.clip(np.mean(data.log_margin - exact), -700, 700)))
+    """The law with given log margins of weight 1, as a function of the lengths."""
+
+    def at(lengths: Sequence[int]) -> Model:
+        exact = heights(lengths)
+        return (lambda p: math.log(p[0]) + exact) if free_weight else (lambda _: exact)
+
+    level = math.exp(float(np.clip(np.mean(data.log_margin - heights(data.lengths)), -700, 700)))
     return Law(
         name="staircase",
         formula=_formula(free_weight),
         parameters=("weight",) if free_weight else (),
         positive=(True,) if free_weight else (),
-        model=(lambda p: math.log(p[0]) + exact) if free_weight else (lambda _: exact),
+        model=at(data.lengths),
+        at=at,
         starts=((level,),) if free_weight else ((),),
         counted=counted + int(free_weight),
         fixed=fixed,
@@ -215,7 +362,3 @@ def _law(
 
 def _formula(free_weight: bool) -> str:
     return ("weight " if free_weight else "") + "2 sin(q_k angle/2)^2"
-
-
-def _reaches(data: DecayData) -> list[int]:
-    return [max(data.offset, n - 1 - data.offset) for n in data.lengths]

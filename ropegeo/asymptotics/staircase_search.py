@@ -1,544 +1,593 @@
-"""Which turn alpha has the one-plane staircase that is nearest to given margins: a search over continued fractions."""
+r"""Continued fractions whose one-plane staircase is near given margins: a beam search over partial quotients.
+
+Let p_k/q_k be the convergents of alpha in (0, 1/2], a_k its partial quotients, delta_k = |q_k alpha - p_k|. The margin
+at reaches q_k <= T < q_(k+1) is 2 sin(pi delta_k)^2. Where the quotients up to a_k are known, all that is left open is
+a number t in [0, 1), the *rest*: alpha = (p_k + p_(k-1) t)/(q_k + q_(k-1) t). Then
+
+    delta_k = t/(q_k + q_(k-1) t),   delta_(k-1) = 1/(q_k + q_(k-1) t),   delta_(j-1) = a_(j+1) delta_j + delta_(j+1),
+
+so every delta_j is (m_j + n_j t)/(q_k + q_(k-1) t) with integers m_j, n_j >= 0 (Khinchin, *Continued Fractions*, section
+2; m and n are continuants of the quotients after j). No difference of near numbers is formed: heights keep all digits.
+Only denominators matter, p does not enter. So a *path* is a pair (q_s, q_(s+1)), of which s is the first step with
+points on it, and the *tail* a_(s+2), a_(s+3), ...; what comes before q_s is Euclid's algorithm on the pair.
+
+The squared error of the points on finished steps, at the best t in [0, 1], can only grow when a path gets longer: with
+what non-rising heights of any kind would cost the other points (`Points.ahead`) it bounds from below what a path can
+end with. Paths are sorted by the group of points at which their step k begins, so that all paths of one stage are
+judged by the same points, and the best few hundred of a stage are kept. It is a search, not a proof: that a nearer
+angle was dropped on the way cannot be excluded.
+"""
+
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from ropegeo._arrays import BoolArray, FloatArray
+from jaxtyping import Float
 
-MOST_GROUPS = 240
-BEYOND = 1e15
-CHI = 3.841458820694124
-_FIRST_WIDTH, _WIDTH = 32, 160
-_RESTS = (1 - np.cos(np.pi * (np.arange(7) + 0.5) / 7)) / 2
-_POLY = np.linalg.inv(np.vander(2 * _RESTS - 1, 7))
-_STEPS = 6
-_SLACK = 1e-6
+from ropegeo._arrays import BoolArray, FloatArray, IntArray
+
+NO_LIMIT = 1e300
+_MOST_GROUPS = 64
+"""Points are joined to so many groups: the work grows with their square."""
+_BEYOND = 1e15
+"""No denominator above; all below are exact in doubles."""
+_FARTHEST_REST = 1e6
+_DEGREE = 6
+_RESTS = (1 - np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))) / 2
+_COEFFICIENTS = np.linalg.inv(np.vander(2 * _RESTS - 1))
+_EMPTY_STEPS = 12
+_TAKEN = 3
+"""So many times more paths are fitted than are kept."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Points:
-    lower: FloatArray
-    upper: FloatArray
-    weight: FloatArray
-    level: FloatArray
-    spread: FloatArray
-    rest: FloatArray
-    farthest: float
-    free: bool
-    strict_ends: bool
-    size: int
+    """Points in groups, each group on one step of any staircase that is considered.
+
+    Attributes:
+        lower: a step that begins with group i has q > lower[i]; the last entry is for steps beyond all points.
+        upper: and q <= upper[i].
+        weight: of groups i to j - 1 together.
+        level: their weighted mean of log margin.
+        spread: their weighted squared deviation from it.
+        ahead: weighted squared error, over groups from i on, of the nearest heights that nowhere rise.
+        reaches: T of each point.
+        sums: over the points before each: weights, with log margin less its mean, and with its square; None where
+            groups are of equal heights or reaches, so that nothing is lost by them.
+        middle: the mean.
+        free_weight: whether margins have an unknown common factor.
+        ends_known: whether each group is one whole step and the next one begins where it ends.
+    """
+
+    lower: Float[FloatArray, " classes"]
+    upper: Float[FloatArray, " classes"]
+    weight: Float[FloatArray, "classes classes"]
+    level: Float[FloatArray, "classes classes"]
+    spread: Float[FloatArray, "classes classes"]
+    ahead: Float[FloatArray, " classes"]
+    reaches: Float[FloatArray, " points"]
+    sums: Float[FloatArray, "3 bounds"] | None
+    middle: float
+    free_weight: bool
+    ends_known: bool
 
     @property
-    def count(self):
-        return self.rest.size - 1
+    def total(self) -> int:
+        """How many points there are."""
+        return self.reaches.size
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return self.ahead.size - 1
+
+    def on(
+        self, starts: Float[FloatArray, "paths steps"], upto: int
+    ) -> tuple[Float[FloatArray, "paths steps"], Float[FloatArray, "paths steps"], Float[FloatArray, " paths"]]:
+        """Weight and mean level of what lies on each step, and squared deviation on all steps of a path together.
+
+        Args:
+            starts: q of each step, infinity where there is none.
+            upto: only groups before this one count.
+        """
+        if self.sums is not None and upto == self.groups:
+            begin = np.searchsorted(self.reaches, starts)
+            held = np.diff(self.sums[:, np.column_stack([begin, np.full((len(starts), 1), self.total)])], axis=2)
+            weight, moment, square = held
+            level = moment / np.where(weight > 0, weight, 1.0)
+            return weight, level + self.middle, np.maximum(square - moment * level, 0.0).sum(axis=1)
+        begin = np.searchsorted(self.upper[:-1], starts)
+        end = np.minimum(np.column_stack([begin[:, 1:], np.full(len(starts), self.groups)]), upto)
+        is_split = (starts <= self.lower[begin]).any(axis=1)  # a step begins among equal heights
+        spread = self.spread[begin, end].sum(axis=1)
+        return self.weight[begin, end], self.level[begin, end], np.where(is_split, NO_LIMIT, spread)
 
 
-def gather(far, logs, weights, *, free, ends):
-    cuts = np.arange(far.size)  # first point of each group
-    w, y, r = weights.copy(), logs.copy(), np.zeros(far.size)
-    tiled = False
-    while y.size > 1:
-        loss = w[1:] * w[:-1] / (w[1:] + w[:-1]) * np.diff(y) ** 2
-        must = (loss == 0) | (np.diff(far[cuts]) == 0)
-        if ends:
-            must = np.diff(far[cuts]) == 0
-        if not must.any():
-            if y.size <= MOST_GROUPS or ends:
+def grouped(
+    reaches: Float[FloatArray, " points"],
+    logs: Float[FloatArray, " points"],
+    weights: Float[FloatArray, " points"],
+    *,
+    free_weight: bool,
+    ends_known: bool,
+) -> Points:
+    """Neighbours of the same reach or height joined, and then those nearest in height until there are few enough.
+
+    Args:
+        reaches: T, not decreasing.
+        logs: log margins.
+        weights: of their squared errors.
+        free_weight: whether margins have an unknown common factor.
+        ends_known: whether each reach is the last one of its step, and no step is left out between them.
+    """
+    first = np.arange(reaches.size)
+    weight, level, spread = weights.copy(), logs.copy(), np.zeros(reaches.size)
+    longest = (reaches[-1] / reaches[0]) ** (2 / _MOST_GROUPS)  # no two neighbours within it: so many are left at most
+    is_cut = True
+    while first.size > 1:
+        loss = weight[1:] * weight[:-1] / (weight[1:] + weight[:-1]) * np.diff(level) ** 2
+        joined = (np.diff(reaches[first]) == 0) | ((loss == 0) & (not ends_known))
+        if not joined.any():
+            if first.size <= _MOST_GROUPS or ends_known:
                 break
-            tiled = True
+            near = reaches[np.append(first[2:], reaches.size) - 1] <= reaches[first[:-1]] * longest
+            if not near.any():
+                break
+            is_cut = False
+            loss = np.where(near, loss, np.inf)
             padded = np.concatenate([[np.inf], loss, [np.inf]])
-            must = (loss <= padded[:-2]) & (loss < padded[2:]) & (loss <= np.median(loss))
-            if not must.any():
-                must[loss.argmin()] = True
-        # of a row of pairs to be merged every second one, so that no group is in two of them
-        place = np.arange(must.size)
-        run = place - np.maximum.accumulate(np.where(must, -1, place))
-        chosen = np.flatnonzero(must & (run % 2 == 1))
-        both = w[chosen] + w[chosen + 1]
-        r[chosen] += r[chosen + 1] + loss[chosen]
-        y[chosen] = (w[chosen] * y[chosen] + w[chosen + 1] * y[chosen + 1]) / both
-        w[chosen] = both
-        w, y, r, cuts = (np.delete(a, chosen + 1) for a in (w, y, r, cuts))
-    begin = far[cuts]
-    last = far[np.append(cuts[1:], far.size) - 1]
-    if tiled:
-        middle = np.floor((begin + last) / 2)
-        lower, upper = np.append(0, middle), np.append(middle, BEYOND)
-        lower[-1] = last[-1]
-        upper[0] = begin[0]
-    else:
-        lower, upper = np.append(0, last), np.append(begin, BEYOND)
-    if ends:
+            joined = (loss <= padded[:-2]) & (loss < padded[2:]) & (loss <= np.median(loss[near]))
+            joined[loss.argmin()] = True
+        # Of a run of pairs to join every second one, so that no group is in two of them.
+        place = np.arange(joined.size)
+        ones = np.flatnonzero(joined & ((place - np.maximum.accumulate(np.where(joined, -1, place))) % 2 == 1))
+        others = ones + 1
+        both = weight[ones] + weight[others]
+        spread[ones] += spread[others] + loss[ones]
+        level[ones] = (weight[ones] * level[ones] + weight[others] * level[others]) / both
+        weight[ones] = both
+        first, weight, level, spread = (np.delete(values, others) for values in (first, weight, level, spread))
+    begin, last = reaches[first], reaches[np.append(first[1:], reaches.size) - 1]
+    lower, upper = np.append(0.0, last), np.append(begin, _BEYOND)
+    if not is_cut:  # a step may begin inside a group: it counts with the half it is in
+        lower[1:] = upper[:-1] = np.floor((begin + last) / 2)
+    if ends_known:
         upper[1:] = lower[1:] + 1
-    size = y.size
-    weight, level, spread = np.zeros((3, size + 1, size + 1))
-    for j in range(size):
-        total = weight[: j + 1, j] + w[j]
-        off = y[j] - level[: j + 1, j]
-        weight[: j + 1, j + 1] = total
-        level[: j + 1, j + 1] = level[: j + 1, j] + off * w[j] / total
-        spread[: j + 1, j + 1] = spread[: j + 1, j] + r[j] + off**2 * w[j] * weight[: j + 1, j] / total
-    if ends:
-        spread[np.triu_indices(size + 1, 2)] = np.inf
-    return Points(lower=lower, upper=upper, weight=weight, level=level, spread=spread, rest=falling(w, y, r),
-                  farthest=float(far[-1]), free=free, strict_ends=ends, size=far.size)
+    middle = float(np.average(logs, weights=weights))
+    size = first.size
+    weight_of, level_of, spread_of = np.zeros((3, size + 1, size + 1))
+    for j in range(size):  # adding one group to all sums that end with it: no difference of large numbers
+        rows, off = slice(j + 1), level[j] - level_of[: j + 1, j]
+        weight_of[rows, j + 1] = weight_of[rows, j] + weight[j]
+        share = weight[j] / weight_of[rows, j + 1]
+        level_of[rows, j + 1] = level_of[rows, j] + off * share
+        spread_of[rows, j + 1] = spread_of[rows, j] + spread[j] + off**2 * share * weight_of[rows, j]
+    if ends_known:
+        spread_of[np.triu_indices(size + 1, 2)] = np.inf
+    return Points(
+        lower=lower,
+        upper=upper,
+        weight=weight_of,
+        level=level_of,
+        spread=spread_of,
+        ahead=_falling(weight, level, spread),
+        reaches=reaches,
+        sums=None if is_cut else _sums(weights, logs - middle),
+        middle=middle,
+        free_weight=free_weight,
+        ends_known=ends_known,
+    )
 
 
-def falling(w, y, r):
-    """Least squared error of margins that nowhere rise, over groups j.. for each j: no staircase is nearer."""
-    found = np.zeros(y.size + 1)
+def _sums(weights: Float[FloatArray, " points"], logs: Float[FloatArray, " points"]) -> Float[FloatArray, "3 bounds"]:
+    terms = np.stack([weights, weights * logs, weights * logs**2])
+    return np.asarray(np.cumsum(np.column_stack([np.zeros(3), terms]), axis=1))
+
+
+def _falling(
+    weight: Float[FloatArray, " groups"], level: Float[FloatArray, " groups"], spread: Float[FloatArray, " groups"]
+) -> Float[FloatArray, " classes"]:
+    """Squared error of the nearest heights that nowhere rise, over the groups from each on (pool adjacent violators)."""
+    found = np.zeros(level.size + 1)
     blocks: list[tuple[float, float, float]] = []
-    for j in range(y.size - 1, -1, -1):
-        a, b, c = w[j], y[j], r[j]
-        while blocks and blocks[-1][1] > b:
-            d, e, f = blocks.pop()
-            b, c, a = (a * b + d * e) / (a + d), c + f + a * d / (a + d) * (b - e) ** 2, a + d
-        blocks.append((a, b, c))
+    for j in range(level.size - 1, -1, -1):
+        w, y, error = float(weight[j]), float(level[j]), float(spread[j])
+        while blocks and blocks[-1][1] > y:
+            other, height, more = blocks.pop()
+            error += more + w * other / (w + other) * (y - height) ** 2
+            y = (w * y + other * height) / (w + other)
+            w += other
+        blocks.append((w, y, error))
         found[j] = sum(block[2] for block in blocks)
     return found
 
 
+Rows = TypeVar("Rows", bound="Steps")
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Paths:
-    """pair: q_s, q_(s+1); tail: quotients a_(s+2).., 0 where there is none; q: q_(k-1), q_k."""
-    pair: FloatArray
-    tail: FloatArray
-    q: FloatArray
-    m: FloatArray
-    n: FloatArray
-    starts: FloatArray
-    weight: FloatArray
-    level: FloatArray
-    within: FloatArray
-    free: bool
-    t: FloatArray = None
-    common: FloatArray = None
-    cost: FloatArray = None
-    costs: FloatArray = None
-    commons: FloatArray = None
+class Steps:
+    """Where the steps of some paths lie and what points they hold; heights as functions of the rest.
 
-    def at(self, rows):
-        return replace(self, **{k: v[rows] for k, v in vars(self).items() if isinstance(v, np.ndarray)})
+    Attributes:
+        pair: q_s and q_(s+1).
+        tail: a_(s+2), ... , a_k, then zeros.
+        starts: q_s, ... , q_k, then infinity.
+        last: q_(k-1) and q_k.
+        fixed: m_j of each step from s on.
+        moving: n_j.
+        weight: of the points on each step.
+        level: their mean log margin.
+        within: squared deviation of points from the mean of their step, all steps together.
+        free_weight: whether margins have an unknown common factor.
+    """
+
+    pair: Float[FloatArray, "paths 2"]
+    tail: Float[FloatArray, "paths quotients"]
+    starts: Float[FloatArray, "paths steps"]
+    last: Float[FloatArray, "paths 2"]
+    fixed: Float[FloatArray, "paths steps"]
+    moving: Float[FloatArray, "paths steps"]
+    weight: Float[FloatArray, "paths steps"]
+    level: Float[FloatArray, "paths steps"]
+    within: Float[FloatArray, " paths"]
+    free_weight: bool
+
+    def at(self: Rows, rows: IntArray | BoolArray | list[int]) -> Rows:
+        """Some of the paths."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "free_weight"}
+        return replace(self, **{name: values[rows] for name, values in arrays.items()})
+
+    def span(self, rest: Float[FloatArray, " paths"]) -> Float[FloatArray, " paths"]:
+        """q_k + q_(k-1) t."""
+        return np.asarray(self.last[:, 1] + self.last[:, 0] * rest)
+
+    def nearness(self, rest: Float[FloatArray, " paths"]) -> Float[FloatArray, "paths steps"]:
+        """delta of each step."""
+        return np.asarray((self.fixed + self.moving * rest[:, None]) / self.span(rest)[:, None])
+
+    def misfit(self, rest: Float[FloatArray, " paths"]) -> tuple[FloatArray, FloatArray]:
+        """Weighted squared error of log margin, and the logarithm of the factor at its best (0 if it is known)."""
+        off = self.level - log_margin(np.where(self.weight > 0, self.nearness(rest), 0.5))
+        common = np.zeros(rest.size)
+        if self.free_weight:
+            common = (self.weight * off).sum(axis=1) / self.weight.sum(axis=1)
+            off = off - common[:, None]
+        return self.within + (self.weight * off**2).sum(axis=1), common
+
+    def nearest(
+        self, rest: FloatArray, low: FloatArray | float, high: FloatArray | float, most: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The rest in [low, high] with the least misfit near a first one; the misfit and the factor there.
+
+        Gauss-Newton steps, shortened where they do not help.
+        """
+        cost, common = self.misfit(rest)
+        part = np.ones(rest.size)
+        for _ in range(most):
+            delta = np.where(self.weight > 0, self.nearness(rest), 0.5)
+            rate = (self.moving * self.last[:, 1:] - self.fixed * self.last[:, :1]) / (self.span(rest) ** 2)[:, None]
+            slope = 2 * np.pi * rate / np.tan(np.pi * delta)
+            off = self.level - log_margin(delta) - common[:, None]
+            if self.free_weight:
+                slope = slope - ((self.weight * slope).sum(axis=1) / self.weight.sum(axis=1))[:, None]
+            square = (self.weight * slope**2).sum(axis=1)
+            step = part * (self.weight * slope * off).sum(axis=1) / np.where(square > 0, square, np.inf)
+            tried = np.clip(rest + step, low, high)
+            new_cost, new_common = self.misfit(tried)
+            better = new_cost < cost
+            if not better.any():
+                break
+            rest, cost, common = (
+                np.where(better, new, old) for new, old in ((tried, rest), (new_cost, cost), (new_common, common))
+            )
+            part = np.where(better, 1.0, part / 4)
+        return rest, cost, common
 
 
-def lay(points, pair, tail, upto=None):
-    """Where the steps of paths lie, and what the points on them are."""
-    count, size = pair.shape[0], int(np.count_nonzero(tail, axis=1).max(initial=0))
-    tail = tail[:, :size]
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Paths(Steps):
+    """Paths at their best rest.
+
+    Attributes:
+        rest: t.
+        cost: weighted squared error of log margin.
+        common: logarithm of the common factor.
+        costs: of paths that go on: polynomial in 2 t - 1 for the cost on [0, 1], to about 1e-6 of it.
+        commons: the same for the factor.
+    """
+
+    rest: Float[FloatArray, " paths"]
+    cost: Float[FloatArray, " paths"]
+    common: Float[FloatArray, " paths"]
+    costs: Float[FloatArray, "paths terms"]
+    commons: Float[FloatArray, "paths terms"]
+
+
+def log_margin(delta: FloatArray) -> FloatArray:
+    """log of 2 sin(pi delta)^2."""
+    return np.asarray(math.log(2) + 2 * np.log(np.sin(np.pi * delta)))
+
+
+def _laid(points: Points, pair: FloatArray, tail: FloatArray, upto: int) -> Steps:
+    """The steps of paths, with the points of groups before `upto` on them."""
+    paths = len(pair)
     sizes = np.count_nonzero(tail, axis=1)
-    starts = np.full((count, size + 2), np.inf)
+    size = int(sizes.max(initial=0))
+    tail = tail[:, :size]
+    starts = np.full((paths, size + 2), np.inf)
     starts[:, :2] = pair
-    for c in range(size):
-        ahead = np.where(tail[:, c] > 0, starts[:, c + 1], np.inf)
-        starts[:, c + 2] = np.maximum(tail[:, c], 1) * ahead + starts[:, c]
-    m, n = np.zeros((2, count, size + 4))
-    for c in range(size + 1, -1, -1):
-        a = tail[:, c] if c < size else np.zeros(count)
-        m[:, c] = np.where(c == sizes, 1, a * m[:, c + 1] + m[:, c + 2])
-        n[:, c] = np.where(c == sizes + 1, 1, a * n[:, c + 1] + n[:, c + 2])
-    rows = np.arange(count)
-    q = np.stack([starts[rows, sizes], starts[rows, sizes + 1]], axis=1)
-    where = np.searchsorted(points.upper[:-1], starts)
-    end = points.count if upto is None else upto
-    ends = np.minimum(np.concatenate([where[:, 1:], np.full((count, 1), end)], axis=1), end)
-    return Paths(
+    for column in range(size):
+        ahead = np.where(tail[:, column] > 0, starts[:, column + 1], np.inf)
+        starts[:, column + 2] = np.maximum(tail[:, column], 1) * ahead + starts[:, column]
+    fixed, moving = np.zeros((2, paths, size + 4))
+    for column in range(size + 1, -1, -1):
+        quotient = tail[:, column] if column < size else 0.0
+        for values, unit in ((fixed, sizes), (moving, sizes + 1)):
+            further = quotient * values[:, column + 1] + values[:, column + 2]
+            values[:, column] = np.where(column == unit, 1.0, further)
+    weight, level, within = points.on(starts, upto)
+    rows = np.arange(paths)
+    return Steps(
         pair=pair,
         tail=tail,
-        q=q,
-        m=m[:, :-2],
-        n=n[:, :-2],
         starts=starts,
-        weight=points.weight[where, ends],
-        level=points.level[where, ends],
-        within=points.spread[where, ends].sum(axis=1),
-        free=points.free,
+        last=np.column_stack([starts[rows, sizes], starts[rows, sizes + 1]]),
+        fixed=fixed[:, :-2],
+        moving=moving[:, :-2],
+        weight=weight,
+        level=level,
+        within=within,
+        free_weight=points.free_weight,
     )
 
 
-def heights(delta):
-    return math.log(2) + 2 * np.log(np.sin(np.pi * delta))
+def _at_rest(
+    steps: Steps, found: tuple[FloatArray, FloatArray, FloatArray], costs: FloatArray, commons: FloatArray
+) -> Paths:
+    laid = {field.name: getattr(steps, field.name) for field in fields(Steps)}
+    return Paths(**laid, rest=found[0], cost=found[1], common=found[2], costs=costs, commons=commons)
 
 
-def misfit(paths, t):
-    """Squared error and common factor at rests t (paths,)."""
-    span = paths.q[:, 1] + paths.q[:, 0] * t
-    delta = (paths.m + paths.n * t[:, None]) / span[:, None]
-    off = paths.level - heights(np.where(paths.weight > 0, delta, 0.5))
-    common = np.zeros(t.size)
-    if paths.free:
-        common = (paths.weight * off).sum(axis=1) / paths.weight.sum(axis=1)
-        off = off - common[:, None]
-    return paths.within + (paths.weight * off**2).sum(axis=1), common
+def whole_paths(points: Points, pair: FloatArray, tail: FloatArray, rest: FloatArray) -> Paths:
+    """Paths at the rest that is best for all points, near a first one.
+
+    The rest may be above 1 or below 0 as far as the last step holds the same points: that is another last quotient.
+    """
+    steps = _laid(points, pair, tail, points.groups)
+    low, high = rest_ends(points, steps)
+    none = np.zeros((len(pair), 0))
+    return _at_rest(steps, steps.nearest(np.clip(rest, low, high), low, high, 12), none, none)
 
 
-def descend(paths, t, low, high, steps=_STEPS):
-    """Gauss-Newton for the rest."""
-    cost, common = misfit(paths, t)
-    shrink = np.ones(t.size)
-    for _ in range(steps):
-        span = paths.q[:, 1] + paths.q[:, 0] * t
-        delta = np.where(paths.weight > 0, (paths.m + paths.n * t[:, None]) / span[:, None], 0.25)
-        rate = (paths.n * paths.q[:, 1:] - paths.m * paths.q[:, :1]) / (span**2)[:, None]
-        slope = 2 * np.pi * rate / np.tan(np.pi * delta)
-        off = paths.level - heights(delta) - common[:, None]
-        if paths.free:
-            slope = slope - ((paths.weight * slope).sum(axis=1) / paths.weight.sum(axis=1))[:, None]
-        square = (paths.weight * slope**2).sum(axis=1)
-        move = (paths.weight * slope * off).sum(axis=1) / np.where(square > 0, square, np.inf)
-        new = np.clip(t + shrink * move, low, high)
-        new_cost, new_common = misfit(paths, new)
-        better = new_cost < cost
-        t, cost, common = (np.where(better, a, b) for a, b in ((new, t), (new_cost, cost), (new_common, common)))
-        shrink = np.where(better, 1.0, shrink / 4)
-        if not better.any():
-            break
-    return t, cost, common
+def rest_ends(points: Points, steps: Steps) -> tuple[FloatArray, FloatArray]:
+    """The smallest and the largest rest of whole paths."""
+    if points.ends_known:
+        return np.zeros(len(steps.pair)), np.ones(len(steps.pair))
+    low = (points.reaches[-1] + 1 - steps.last[:, 1]) / steps.last[:, 0]
+    return low, np.maximum(low, 0) + _FARTHEST_REST
 
 
-def fitted(points, pair, tail, upto):
-    """Open paths at their best rest in [0, 1]."""
-    paths = lay(points, pair, tail, upto)
-    grid = [misfit(paths, np.full(len(pair), rest)) for rest in _RESTS]
-    costs, commons = (np.stack([g[k] for g in grid], axis=1) for k in range(2))
-    t, cost, common = descend(paths, _RESTS[costs.argmin(axis=1)], 0.0, 1.0)
-    return replace(paths, t=t, cost=cost, common=common, costs=costs @ _POLY.T, commons=commons @ _POLY.T)
+def _open_paths(points: Points, pair: FloatArray, tail: FloatArray, upto: int) -> Paths:
+    """Paths whose last step begins with group `upto`, at the rest in [0, 1] that is best for the groups before."""
+    steps = _laid(points, pair, tail, upto)
+    tried = [steps.misfit(np.full(len(pair), rest)) for rest in _RESTS]
+    costs, commons = np.stack([cost for cost, _ in tried], axis=1), np.stack([common for _, common in tried], axis=1)
+    found = steps.nearest(_RESTS[costs.argmin(axis=1)], 0.0, 1.0, 6)
+    return _at_rest(steps, found, costs @ _COEFFICIENTS.T, commons @ _COEFFICIENTS.T)
 
 
-def finished(points, pair, tail, t):
-    paths = lay(points, pair, tail)
-    low = (points.farthest + 1 - paths.q[:, 1]) / paths.q[:, 0]
-    if points.strict_ends:
-        low = np.zeros(t.size)
-    high = np.full(t.size, 1.0 if points.strict_ends else 1e6)
-    t = np.maximum(t, low)
-    t, cost, common = descend(paths, t, low, high, 12)
-    return replace(paths, t=t, cost=cost, common=common)
-
-
-def poly(table, rows, t):
-    s, value = 2 * t - 1, 0.0
-    for k in range(table.shape[1]):
-        value = value * s + table[rows, k]
+def _polynomial(coefficients: FloatArray, rest: FloatArray) -> FloatArray:
+    """Values at the rests (last axis) of polynomials (terms first) in 2 t - 1."""
+    at, value = 2 * rest - 1, np.broadcast_to(coefficients[0], rest.shape)
+    for term in coefficients[1:]:
+        value = value * at + term
     return value
 
 
-def children(points, paths, i, limit, empty=False):
-    """rows, groups, quotients, costs"""
-    js = np.array([i]) if empty else np.arange(i + 1, points.count + 1)
-    before, q = paths.q[:, :1], paths.q[:, 1:]
-    lowest = np.maximum(np.floor((points.lower[js] - before) / q) + 1, 1)
-    highest = np.floor((points.upper[js] - before) / q)
-    possible = (lowest <= highest) & (paths.cost[:, None] + points.spread[i, js] + points.rest[js] <= limit)
-    rows, columns = np.nonzero(possible)
-    lowest, highest, j = lowest[rows, columns], highest[rows, columns], js[columns]
-    before, q, w, y = before[rows, 0], q[rows, 0], points.weight[i, j], points.level[i, j]
-    low, high = 1 / (highest + 1), 1 / lowest
+class _Children(NamedTuple):
+    rows: IntArray
+    groups: IntArray
+    quotients: FloatArray
+    costs: FloatArray
+
+
+def _children(points: Points, paths: Paths, group: int, limit: float, *, is_empty: bool) -> _Children:
+    """Paths one quotient longer that may end within the limit: for each group that the next step may begin with, some.
+
+    The points of the step under way ask for a rest by their mean, and those before for one of their own; tried are the
+    quotients between, and some about them as far as noise may have moved the mean.
+
+    Args:
+        points: all of them.
+        paths: whose last step begins with `group`.
+        group: from there on points are free.
+        limit: of the squared error.
+        is_empty: whether the step under way is to hold no point, so that the next one begins with the same group.
+    """
+    classes = np.array([group]) if is_empty else np.arange(group + 1, points.groups + 1)
+    before, q = paths.last[:, :1], paths.last[:, 1:]
+    lowest = np.maximum(np.floor((points.lower[classes] - before) / q) + 1, 1.0)
+    highest = np.floor((points.upper[classes] - before) / q)
+    settled = points.spread[group, classes] + points.ahead[classes]
+    rows, columns = np.nonzero((lowest <= highest) & (paths.cost[:, None] + settled <= limit))
+    lowest, highest, classes = lowest[rows, columns], highest[rows, columns], classes[columns]
+    before, q = before[rows, 0], q[rows, 0]
+    weight, level = points.weight[group, classes], points.level[group, classes]
     past = paths.weight.sum(axis=1)[rows]
-    if points.free:
-        w_here = w * past / (w + past)
-    else:
-        w_here = w
+    share = weight * past / (weight + past) if points.free_weight else weight
+    costs, commons = paths.costs[rows].T, paths.commons[rows].T
 
-    def cost(t):
-        here = 0.0
-        if not empty:
-            common = poly(paths.commons, rows, t) if points.free else 0.0
-            here = w_here * (y - heights(t / (q + before * t)) - common) ** 2
-        return np.maximum(poly(paths.costs, rows, t), paths.cost[rows]) + here
+    def factor(rest: FloatArray) -> FloatArray:
+        return _polynomial(commons, rest) if points.free_weight else np.zeros_like(rest)
 
-    prior = np.clip(paths.t[rows], low, high)
+    def cost(rest: FloatArray) -> FloatArray:
+        known = np.maximum(_polynomial(costs, rest), paths.cost[rows])
+        if is_empty:
+            return known
+        return np.asarray(known + share * (level - log_margin(rest / (q + before * rest)) - factor(rest)) ** 2)
+
+    prior = np.clip(paths.rest[rows], 1 / (highest + 1), 1 / lowest)
     own = prior
-    if not empty:
-        for _ in range(2):
-            common = poly(paths.commons, rows, own) if points.free else 0.0
-            delta = np.arcsin(np.sqrt(np.minimum(np.exp(y - common) / 2, 1.0))) / np.pi
-            own = np.clip(q * delta / np.maximum(1 - before * delta, 1e-12), low, high)
-    mixed = [own ** (1 - s) * prior**s for s in (0.0, 0.25, 0.5, 0.75, 1.0)]
-    tried = np.stack([cost(t) for t in mixed])
-    best = np.stack(mixed)[tried.argmin(axis=0), np.arange(rows.size)]
+    for _ in range(0 if is_empty else 2):
+        delta = np.arcsin(np.sqrt(np.minimum(np.exp(level - factor(own)) / 2, 1.0))) / np.pi
+        own = np.clip(q * delta / np.maximum(1 - before * delta, 1e-12), 1 / (highest + 1), 1 / lowest)
+    between = np.stack([own ** (1 - part) * prior**part for part in (0.0, 0.25, 0.5, 0.75, 1.0)])
+    best = between[cost(between).argmin(axis=0), np.arange(rows.size)]
     middle = np.floor(1 / best)
-    kids = [middle - 1, middle, middle + 1, np.floor(1 / own), np.floor(1 / prior)]
-    if empty:
-        kids += [np.full(rows.size, k) for k in (1.0, 2.0, 3.0)]
+    tried = [middle - 1, middle, middle + 1, np.floor(1 / own), np.floor(1 / prior), lowest]
+    if is_empty:
+        tried += [lowest + 1, lowest + 2]
     else:
-        spread = np.sqrt(points.rest[0] / points.size / w) / 2
-        kids += [np.rint(np.exp(k * spread) / best) for k in (-2, -1.5, -1, -0.5, 0.5, 1, 1.5, 2)]
-        kids += [lowest, np.minimum(highest, 64 * lowest)]
-    kids = np.clip(np.stack(kids), lowest, highest)
-    kids.sort(axis=0)
-    fresh = np.concatenate([np.ones((1, rows.size), bool), np.diff(kids, axis=0) > 0])
-    # costs
-    out = [(np.flatnonzero(fresh[k]), kids[k]) for k in range(len(kids))]
-    result = []
-    for chosen, a in out:
-        c = cost(np.clip(best, 1 / (a + 1), 1 / a))[chosen]
-        keep = c + points.spread[i, j[chosen]] + points.rest[j[chosen]] <= limit
-        chosen, c = chosen[keep], c[keep]
-        result.append((rows[chosen], j[chosen], a[chosen], c + points.spread[i, j[chosen]]))
-    return [np.concatenate(column) for column in zip(*result, strict=True)]
+        # Half the relative error of the mean, as delta goes with the root of the margin.
+        error = np.sqrt(points.ahead[0] / points.total / weight) / 2
+        tried += [np.rint(np.exp(sign * error) / best) for sign in (-2, -1.5, -1, -0.5, 0.5, 1, 1.5, 2)]
+        tried.append(np.minimum(highest, 64 * lowest))
+    quotients = np.sort(np.clip(np.stack(tried), lowest, highest), axis=0)
+    found = cost(np.clip(best, 1 / (quotients + 1), 1 / quotients)) + points.spread[group, classes]
+    is_new = np.concatenate([np.ones((1, rows.size), dtype=bool), np.diff(quotients, axis=0) > 0])
+    which, place = np.nonzero(is_new & (found + points.ahead[classes] <= limit))
+    return _Children(rows[place], classes[place], quotients[which, place], found[which, place])
 
 
-def firsts(reach, most):
-    """Denominators up to the first reach."""
-    if reach <= most:
-        return np.arange(1.0, reach + 1)
-    return np.unique(np.rint(np.concatenate([np.geomspace(1, reach, most // 2), np.linspace(1, reach, most // 2)])))
+def few(last: float, most: int) -> Float[FloatArray, " values"]:
+    """The whole numbers from 1 to `last`, or so many of them, both near 1 and all over."""
+    if last <= most:
+        return np.arange(1.0, last + 1)
+    return np.unique(np.rint(np.append(np.geomspace(1, last, most // 2), np.linspace(1, last, most // 2))))
 
 
-def starts(points, limit):
-    """For each group a list of pairs q_s, q_(s+1) and costs."""
-    first = points.upper[0]
-    found = []
-    for j in range(1, points.count + 1):
-        cost = points.spread[0, j]
-        if cost + points.rest[j] > limit:
-            found.append((np.zeros((0, 2)), np.zeros(0)))
-            continue
-        low, high = points.lower[j] + 1, points.upper[j]
-        y = points.level[0, j]
-        if points.free:
-            small = firsts(first, 12)
-            size = 1 + min(high, 64 * low) - low
-            large = np.unique(np.rint(np.geomspace(low, min(high, 64 * low), min(16, int(size)))))
-            pair = np.stack(np.meshgrid(small, large), axis=-1).reshape(-1, 2)
-        else:
-            small = firsts(first, 40)
-            span = np.pi / np.arcsin(np.sqrt(min(math.exp(y) / 2, 1.0)))
-            rests = np.linspace(0, 1, 41)
-            large = np.clip(np.rint(span - small[:, None] * rests), low, high)
-            pair = np.stack([np.broadcast_to(small[:, None], large.shape), large], axis=-1).reshape(-1, 2)
-            pair = np.unique(pair, axis=0)
-        if points.strict_ends and j < points.count:
-            pair = np.concatenate([pair, [[(points.upper[j + 1]) % points.upper[j], points.upper[j]]]])
-        pair = pair[(pair[:, 0] >= 1) & (pair[:, 1] > pair[:, 0]) & (np.gcd(*pair.T.astype(np.int64)) == 1)]
-        if points.free:
-            loss = np.zeros(len(pair))
-        else:
-            delta = np.clip(1 / span, 1 / pair.sum(axis=1), 1 / pair[:, 1])
-            loss = points.weight[0, j] * (y - heights(delta)) ** 2
-        found.append((pair, cost + loss))
-    return found
+def proper(pair: Float[FloatArray, "pairs 2"]) -> Float[FloatArray, "others 2"]:
+    """The pairs that are q_s and q_(s+1) of some alpha in (0, 1/2), each once."""
+    pair = np.unique(pair[(pair[:, 0] >= 1) & (pair[:, 1] > pair[:, 0])], axis=0)
+    return pair[np.gcd(*pair.T.astype(np.int64)) == 1]
 
 
-def beam(points, width, limit):
-    """Paths that pass the last reach, the best first."""
-    pending = [[] for _ in range(points.count + 1)]
-    kept = [None] * (points.count + 1)
-    for j, (pair, cost) in enumerate(starts(points, limit), start=1):
-        pending[j].append((None, pair, cost, cells(pair[:, 1], pair[:, 0], 0.0)))
-    for i in range(1, points.count + 1):
-        pairs, tails = collect(pending[i], kept, 3 * width)
-        pending[i] = []
-        if not len(pairs):
-            continue
-        if i == points.count:
-            return pairs, tails
-        nodes = fitted(points, pairs, tails, i)
-        nodes = best_of(nodes, limit - points.rest[i], width)
-        generation = nodes
-        for _ in range(12):
-            if not generation.cost.size:
-                break
-            rows, _, a, cost = children(points, generation, i, limit, empty=True)
-            if not rows.size:
-                break
-            order = np.argsort(cost)[: 2 * width]
-            tail = append(generation.tail[rows[order]], a[order])
-            generation = best_of(fitted(points, generation.pair[rows[order]], tail, i), limit - points.rest[i], width)
-            nodes = join(points, nodes, generation, i)
-        nodes = best_of(nodes, limit - points.rest[i], width)
-        kept[i] = nodes
-        rows, j, a, cost = children(points, nodes, i, limit)
-        q, before = a * nodes.q[rows, 1] + nodes.q[rows, 0], nodes.q[rows, 1]
-        cell = cells(q, before, nodes.common[rows])
-        for k in np.unique(j):
-            mine = np.flatnonzero(j == k)
-            mine = mine[chosen(cost[mine], cell[mine], 3 * width)]
-            pending[k].append((i, np.stack([rows[mine], a[mine]], axis=1), cost[mine], cell[mine]))
-    return np.zeros((0, 2)), np.zeros((0, 0))
+def _beginnings(points: Points, end: int) -> tuple[FloatArray, FloatArray]:
+    """Pairs q_s, q_(s+1) whose step s holds the groups before `end`, and their squared errors.
+
+    Where the factor is known and the first reach is small, these are all pairs that suit the mean of those groups.
+    """
+    low, high = points.lower[end] + 1, min(points.upper[end], 64 * points.lower[end] + 64)
+    level = points.level[0, end]
+    if points.free_weight:
+        small = few(points.reaches[0], 12)
+        large = np.unique(np.rint(np.geomspace(low, high, 16)))[None, :]
+    else:
+        small = few(points.reaches[0], 40)
+        span = np.pi / np.arcsin(np.sqrt(min(math.exp(level) / 2, 1.0)))
+        large = np.clip(np.rint(span - small[:, None] * np.linspace(0, 1, 41)), low, points.upper[end])
+    pair = np.stack(np.broadcast_arrays(small[:, None], large), axis=-1).reshape(-1, 2)
+    if points.ends_known and end < points.groups:  # q_(s+2) is known too, and q_s is its remainder
+        pair = np.append(pair, [[points.upper[end + 1] % points.upper[end], points.upper[end]]], axis=0)
+    pair = proper(pair)
+    loss = np.zeros(len(pair))
+    if not points.free_weight:
+        delta = np.clip(1 / span, 1 / pair.sum(axis=1), 1 / pair[:, 1])
+        loss = points.weight[0, end] * (level - log_margin(delta)) ** 2
+    return pair, points.spread[0, end] + loss
 
 
-def chosen(cost, cell, most):
-    """Half of them the nearest, half the nearest of each cell."""
+def _cells(q: FloatArray, before: FloatArray, common: FloatArray | float) -> FloatArray:
+    """A number for paths that go on alike: about the same q_k, q_(k-1)/q_k and factor."""
+    return np.asarray(
+        np.floor(np.log(q) * 60) * 4096 + np.floor(before / q * 4) * 512 + np.clip(np.floor(common * 8) + 256, 0, 511)
+    )
+
+
+def _selected(cost: FloatArray, cell: FloatArray, most: int) -> IntArray:
+    """Places to keep: half of them the least costs, half the least of every cell in turn."""
     order = np.argsort(cost, kind="stable")
     if order.size <= most:
         return order
-    cells = cell[order]
-    by_cell = np.argsort(cells, kind="stable")
-    sorted_cells = cells[by_cell]
-    first = np.append(True, np.diff(sorted_cells) > 0)
+    by_cell = np.argsort(cell[order], kind="stable")
+    is_first = np.append(True, np.diff(cell[order][by_cell]) > 0)
     rank = np.empty(order.size)
-    rank[by_cell] = np.arange(order.size) - np.flatnonzero(first)[np.cumsum(first) - 1]
+    rank[by_cell] = np.arange(order.size) - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
     rank[: most // 2] = -1
     return order[np.argsort(rank, kind="stable")[:most]]
 
 
-def cells(q, before, common):
-    return np.floor(np.log(q) * FINE) * 4096 + np.floor(before / q * 4) * 512 + np.clip(np.floor(common * 8) + 256, 0, 511)
+def beam(points: Points, width: int, limit: float) -> Paths:
+    """Whole paths that the search ends with: the nearest and others.
+
+    Args:
+        points: what they are to be near to.
+        width: how many paths are kept at each stage.
+        limit: squared error above which a path is of no interest.
+    """
+    return _Beam(points, width, limit).ends()
 
 
-FINE = 60
+class _Beam:
+    """Paths by the group with which their last step begins."""
+
+    def __init__(self, points: Points, width: int, limit: float) -> None:
+        self._points, self._width, self._limit = points, width, limit
+        self._open: dict[int, Paths] = {}
+        self._waiting: dict[int, list[tuple[int, _Children]]] = {end: [] for end in range(1, points.groups + 1)}
+
+    def ends(self) -> Paths:
+        """Stage by stage; the last one is that of steps beyond all points."""
+        points = self._points
+        for group in range(1, points.groups):
+            found = self._kept(_open_paths(points, *self._candidates(group), group), group)
+            grown = found
+            for _ in range(_EMPTY_STEPS):
+                children = _children(points, grown, group, self._limit, is_empty=True)
+                if not children.costs.size:
+                    break
+                chosen = _selected(children.costs, np.zeros(children.costs.size), 2 * self._width)
+                pair, tail = _longer(grown, children.rows[chosen], children.quotients[chosen])
+                grown = self._kept(_open_paths(points, pair, tail, group), group)
+                size = max(found.tail.shape[1], grown.tail.shape[1])
+                tails = np.concatenate([_wide(found.tail, size), _wide(grown.tail, size)])
+                found = _open_paths(points, np.concatenate([found.pair, grown.pair]), tails, group)
+            self._open[group] = found = self._kept(found, group)
+            children = _children(points, found, group, self._limit, is_empty=False)
+            for further in np.unique(children.groups):
+                chosen = np.flatnonzero(children.groups == further)
+                part = _Children(*(values[chosen] for values in children))
+                best = _selected(part.costs, self._children_cells(group, part), _TAKEN * self._width)
+                self._waiting[int(further)].append((group, _Children(*(values[best] for values in part))))
+        pair, tail = self._candidates(points.groups)
+        return whole_paths(points, pair, tail, np.full(len(pair), 0.5))
+
+    def _children_cells(self, group: int, children: _Children) -> FloatArray:
+        before, q = self._open[group].last[children.rows].T
+        return _cells(children.quotients * q + before, q, self._open[group].common[children.rows])
+
+    def _kept(self, paths: Paths, group: int) -> Paths:
+        good = np.flatnonzero(paths.cost + self._points.ahead[group] <= self._limit)
+        cell = _cells(paths.last[good, 1], paths.last[good, 0], paths.common[good])
+        return paths.at(good[_selected(paths.cost[good], cell, self._width)])
+
+    def _candidates(self, group: int) -> tuple[FloatArray, FloatArray]:
+        """Pairs and tails to be fitted at a stage: paths that begin here, and children of earlier ones."""
+        pairs, costs = _beginnings(self._points, group)
+        cells, waiting = [_cells(pairs[:, 1], pairs[:, 0], 0.0)], self._waiting.pop(group)
+        cells += [self._children_cells(source, children) for source, children in waiting]
+        costs = np.concatenate([costs, *(children.costs for _, children in waiting)])
+        is_taken = np.zeros(costs.size, dtype=bool)
+        is_taken[_selected(costs, np.concatenate(cells), _TAKEN * self._width)] = True
+        is_taken &= costs + self._points.ahead[group] <= self._limit
+        taken = np.split(is_taken, np.cumsum([part.size for part in cells])[:-1])
+        found = [(pairs[taken[0]], np.zeros((int(taken[0].sum()), 0)))]
+        for (source, children), mine in zip(waiting, taken[1:], strict=True):
+            found.append(_longer(self._open[source], children.rows[mine], children.quotients[mine]))
+        size = max(tail.shape[1] for _, tail in found)
+        return np.concatenate([pair for pair, _ in found]), np.concatenate([_wide(tail, size) for _, tail in found])
 
 
-def best_of(paths, limit, width):
-    good = np.flatnonzero(paths.cost <= limit)
-    return paths.at(good[chosen(paths.cost[good], cells(paths.q[good, 1], paths.q[good, 0], paths.common[good]), width)])
+def _longer(paths: Paths, rows: IntArray, quotients: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Pairs and tails of some paths with one more quotient."""
+    tail = _wide(paths.tail[rows], paths.tail.shape[1] + 1)
+    tail[np.arange(rows.size), np.count_nonzero(tail, axis=1)] = quotients
+    return paths.pair[rows], tail
 
 
-def append(tail, a):
-    tail = np.concatenate([tail, np.zeros((len(tail), 1))], axis=1)
-    tail[np.arange(len(tail)), np.count_nonzero(tail, axis=1)] = a
-    return tail
-
-
-def widen(tail, size):
+def _wide(tail: FloatArray, size: int) -> FloatArray:
     return np.concatenate([tail, np.zeros((len(tail), size - tail.shape[1]))], axis=1)
-
-
-def join(points, one, two, i):
-    size = max(one.tail.shape[1], two.tail.shape[1])
-    return fitted(points, np.concatenate([one.pair, two.pair]),
-                  np.concatenate([widen(one.tail, size), widen(two.tail, size)]), i)
-
-
-def collect(chunks, kept, most):
-    if not chunks:
-        return np.zeros((0, 2)), np.zeros((0, 0))
-    cost = np.concatenate([c[2] for c in chunks])
-    if not cost.size:
-        return np.zeros((0, 2)), np.zeros((0, 0))
-    good_ones = np.zeros(cost.size, bool)
-    good_ones[chosen(cost, np.concatenate([c[3] for c in chunks]), most)] = True
-    pairs, tails = [], []
-    at = 0
-    for source, what, costs, _ in chunks:
-        good = what[good_ones[at : at + costs.size]]
-        at += costs.size
-        if source is None:
-            pairs.append(good)
-            tails.append(np.zeros((len(good), 0)))
-        else:
-            rows = good[:, 0].astype(int)
-            pairs.append(kept[source].pair[rows])
-            tails.append(append(kept[source].tail[rows], good[:, 1]))
-    size = max(t.shape[1] for t in tails)
-    return np.concatenate(pairs), np.concatenate([widen(t, size) for t in tails])
-
-
-_RATIO = 1.3
-
-
-def polished(points, path, limit):
-    """All paths tried with the same tail, and other first denominators; the best cost."""
-    tail, t = path.tail[:1], path.t[:1]
-    delta = (path.m[0] + path.n[0] * t[0]) / (path.q[0, 1] + path.q[0, 0] * t[0])
-    span, rest = 1 / delta[0], delta[1] / delta[0]
-    reach = points.upper[0]
-    pool = []
-
-    def trial(pair):
-        pair = np.unique(pair, axis=0)
-        pair = pair[(pair[:, 0] >= 1) & (pair[:, 1] > pair[:, 0])]
-        pair = pair[np.gcd(*pair.T.astype(np.int64)) == 1]
-        found = finished(points, pair, np.repeat(tail, len(pair), axis=0), np.full(len(pair), t[0]))
-        pool.append(found.at(found.cost <= limit))
-        return found
-
-    small = firsts(reach, 24)
-    small = np.unique(np.append(small, path.pair[0, 0]))
-    if not points.free:
-        every = firsts(reach, 20000)
-        large = np.rint(span - every * rest)
-        order = np.argsort(np.abs(span - every * rest - large))[:48]
-        small = np.unique(np.append(small, every[order]))
-    large = np.rint(span - small * rest)
-    most = max(64.0, 0.3 * path.pair[0, 1])
-    offsets = np.unique(np.rint(_RATIO ** np.arange(math.log(most) / math.log(_RATIO))))
-    offsets = np.concatenate([-offsets, [0], offsets])
-    best = np.inf
-    for _ in range(10):
-        found = trial(np.stack(np.broadcast_arrays(small[:, None], large[:, None] + offsets), axis=-1).reshape(-1, 2))
-        if not found.cost.size or not found.cost.min() < best:
-            break
-        best = found.cost.min()
-        for k, q in enumerate(small):
-            mine = np.flatnonzero(found.pair[:, 0] == q)
-            if mine.size:
-                large[k] = found.pair[mine[found.cost[mine].argmin()], 1]
-        path = found.at([int(found.cost.argmin())])
-    for _ in range(6):
-        found = tail_moves(points, path)
-        pool.append(found.at(found.cost <= limit))
-        if not found.cost.min() < path.cost[0]:
-            break
-        path = found.at([int(found.cost.argmin())])
-    return pool
-
-
-def tail_moves(points, path):
-    size = np.count_nonzero(path.tail)
-    tails = [path.tail[0]]
-    for c in range(size):
-        a = path.tail[0, c]
-        offsets = np.unique(np.rint(_RATIO ** np.arange(math.log(max(3.0, 0.3 * a)) / math.log(_RATIO))))
-        for new in a + np.concatenate([-offsets, offsets]):
-            if new >= 1:
-                tail = path.tail[0].copy()
-                tail[c] = new
-                tails.append(tail)
-    return finished(points, np.repeat(path.pair, len(tails), axis=0), np.stack(tails), np.full(len(tails), path.t[0]))
-
-
-def turns(pair, tail, t):
-    """alpha"""
-    big, low = pair[:, 1].copy(), pair[:, 0].copy()
-    p, before = np.ones(len(pair)), np.zeros(len(pair))   # numerators of convergents of big/low, and denominators
-    u, v = np.zeros(len(pair)), np.ones(len(pair))
-    # convergents h/k of q_(s+1)/q_s; the one before the last is p_(s+1)/p_s
-    h1, h0, k1, k0 = np.ones(len(pair)), np.zeros(len(pair)), np.zeros(len(pair)), np.ones(len(pair))
-    while (low > 0).any():
-        a = np.where(low > 0, np.floor(big / np.maximum(low, 1)), 0)
-        go = low > 0
-        big, low = np.where(go, low, big), np.where(go, big - a * low, low)
-        h1, h0 = np.where(go, a * h1 + h0, h1), np.where(go, h1, h0)
-        k1, k0 = np.where(go, a * k1 + k0, k1), np.where(go, k1, k0)
-    p1, p0 = h0, k0
-    q1, q0 = pair[:, 1], pair[:, 0]
-    for c in range(tail.shape[1]):
-        a = tail[:, c]
-        go = a > 0
-        p1, p0 = np.where(go, a * p1 + p0, p1), np.where(go, p1, p0)
-        q1, q0 = np.where(go, a * q1 + q0, q1), np.where(go, q1, q0)
-    return (p1 + p0 * t) / (q1 + q0 * t)
-
-
-def search(points, error):
-    def single(pool):
-        k = min(range(len(pool)), key=lambda k: pool[k].cost.min(initial=np.inf))
-        return pool[k].at([int(pool[k].cost.argmin())])
-
-    chi = math.exp(CHI / points.size)
-    pool = []
-    bound = np.inf
-    import time
-    T0 = time.time()
-    for width, follow in ((_FIRST_WIDTH, 2), (_WIDTH, 4)):
-        pairs, tails = beam(points, width, bound)
-        T1 = time.time()
-        found = finished(points, pairs, tails, np.full(len(pairs), 0.5))
-        if len(pairs):
-            pool.append(found)
-        least = min(p.cost.min(initial=np.inf) for p in pool)
-        bound = (least + error) * chi
-        if points.strict_ends: break
-        for k in np.argsort(found.cost)[:follow]:
-            if found.cost[k] <= max(3 * bound, _SLACK) :
-                pool += polished(points, found.at([k]), 3 * bound)
-        least = min(p.cost.min(initial=np.inf) for p in pool)
-        bound = 1.1 * (least + error) * chi + _SLACK
-        print('   pass', width, round(T1 - T0, 2), round(time.time() - T1, 2), least); T0 = time.time()
-        if least <= _SLACK: break
-    bound = (least + error) * chi
-    return single(pool), [p.at(p.cost <= bound) for p in pool], bound

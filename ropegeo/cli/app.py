@@ -88,7 +88,7 @@ def curve(
 @app.command()
 @with_option_groups
 def fit(
-    curve: Annotated[str, typer.Argument(help="JSON, CSV or npz with lengths and margins.", metavar="CURVE")],
+    curve_file: Annotated[str, typer.Argument(help="JSON, CSV or npz with lengths and margins.", metavar="CURVE")],
     which: FitOptions,
     head: HeadOptions,
     rope: RopeOptions,
@@ -108,7 +108,7 @@ def fit(
     apply_threads(output)
     from ropegeo.cli.fit import run
 
-    run(curve, which, head, rope, output, plot, head_file)
+    run(curve_file, which, head, rope, output, plot, head_file)
 
 
 @app.command()

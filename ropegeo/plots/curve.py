@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from ropegeo._arrays import FloatArray
 from ropegeo.engine.margin import MarginCurve, MarginPoint
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact import Enclosure
 from ropegeo.plots.canvas import BLACK, BLUE, COLOURS, GREEN, ORANGE, SKY, VERMILLION, new_figure, plain, settings
-from ropegeo.plots.ticks import log_ticks, whole_numbers
+from ropegeo.plots.log_axes import legend_below, log_axes
 
 _DASHES: tuple[tuple[str, Any], ...] = (
     (GREEN, (0, (6, 2))),
@@ -75,9 +74,9 @@ def curve_figure(
             axes.plot(n, heights, color=colour, linestyle=dash, linewidth=1.6, label=plain(name, 60), zorder=3)
             drawn.append(heights)
         drawn.append(_draw_asked(axes, asked))
-        _log_axes(axes, [math.log10(length) for length in (*dense.lengths, *asked.lengths)], np.concatenate(drawn))
+        log_axes(axes, [math.log10(length) for length in (*dense.lengths, *asked.lengths)], np.concatenate(drawn))
         _shade_where_no_margin(axes, dense, n)
-        _legend_below(figure, axes)
+        legend_below(figure, axes)
     return figure
 
 
@@ -130,27 +129,6 @@ def _draw_asked(axes: Axes, asked: MarginCurve) -> FloatArray:
     return margin
 
 
-def _log_axes(axes: Axes, n: Sequence[float], heights: FloatArray) -> None:
-    shown = heights[np.isfinite(heights)]
-    low, high = (float(shown.min()), float(shown.max())) if shown.size else (-1.0, 0.0)  # nothing positive: a decade
-    axes.set_xlim(*_with_room(min(n), max(n)))
-    axes.set_ylim(*_with_room(low, high))
-    for axis, ticks in (
-        (axes.xaxis, whole_numbers(log_ticks(*axes.get_xlim()))),
-        (axes.yaxis, log_ticks(*axes.get_ylim())),
-    ):
-        axis.set_ticks([at for at, _ in ticks.major], labels=[text for _, text in ticks.major])
-        axis.set_ticks(ticks.minor, minor=True)
-    axes.grid(color="#E5E5E5", linewidth=0.6)
-    axes.set_axisbelow(True)
-
-
-def _with_room(low: float, high: float) -> tuple[float, float]:
-    """Limits a little outside, at least an eighth of a decade apart, and half a decade for a single value."""
-    room = max(0.04 * (high - low), (0.12 - (high - low)) / 2 if high > low else 0.25)
-    return low - room, high + room
-
-
 def _shade_where_no_margin(axes: Axes, curve: MarginCurve, n: FloatArray) -> None:
     """Hatch the runs of lengths without a margin known to be positive; each kind is named once, by its first length."""
     named = set()
@@ -174,16 +152,3 @@ def _shade_where_no_margin(axes: Axes, curve: MarginCurve, n: FloatArray) -> Non
         named.add(words)
         axes.axvspan(n[first], following, facecolor="#F2F2F2", edgecolor="#C8C8C8", hatch=hatch, linewidth=0,
                      zorder=0, label=label, gid="no-margin")  # fmt: skip
-
-
-def _legend_below(figure: Figure, axes: Axes) -> None:
-    """The legend under the axes, in as many columns as fit the width."""
-    handles, labels = axes.get_legend_handles_labels()
-    order = sorted(range(len(handles)), key=lambda at: isinstance(handles[at], Patch))
-    for columns in (3, 2, 1):
-        legend = figure.legend(
-            [handles[at] for at in order], [labels[at] for at in order], loc="outside lower center", ncols=columns
-        )
-        if columns == 1 or legend.get_window_extent().width <= 0.98 * figure.bbox.width:
-            return
-        legend.remove()
