@@ -1,4 +1,4 @@
-"""The logit of a rotary head depends on the positions i and j through i - j only, and has a closed form in it."""
+"""The logit of a rotary head depends on the positions n and j through n - j only, and has a closed form in it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ropegeo.heads import Head
 from ropegeo.spectrum import Layout, RopeSpectrum
 
 CLAIM = Claim(
-    title="Rotation identity: the logit is a function of the distance i - j",
+    title="Rotation identity: the logit is a function of the distance n - j",
     statement=(
         r"Let plane $k$ turn by $\theta_k$ a position, let $q_k$, $\kappa_k$ be plane $k$ of the query and the key "
         r"as complex numbers, $q'$, $\kappa'$ their coordinates that do not rotate, $m$ the attention factor and "
-        r"$c$ the scale. The logit of the query at $i$ and the key at $j$ is $c (m^2 \sum_k "
+        r"$c$ the scale. The logit of the query at $n$ and the key at $j$ is $c (m^2 \sum_k "
         r"\operatorname{Re}(\overline{\kappa_k} q_k e^{\mathrm{i} d \theta_k}) + q' \cdot \kappa')$ with "
-        r"$d = i - j$, in either layout of coordinates; nothing else depends on $i$ or $j$."
+        r"$d = n - j$, in either layout of coordinates; nothing else depends on $n$ or $j$."
     ),
     source="docs/MATHEMATICS.md, section 1; Urrutia et al., arXiv 2605.31558, section 2",
     scope=(
@@ -41,29 +41,29 @@ ENUMERATED = 64
 
 def steps() -> Iterator[Step]:
     """The proof."""
-    a, b, i, j, s, theta = sympy.symbols("a b i j s theta", real=True)
+    a, b, n, j, s, theta = sympy.symbols("a b n j s theta", real=True)
     yield symbolic(
         "rotations of the plane",
         r"With $\rho(a)$ the rotation by $a$: $\rho(a)^T \rho(b) = \rho(b - a)$, all four entries.",
         holds=_all_vanish(_rotation(a).T * _rotation(b) - _rotation(b - a)),
     )
     q, k = sympy.Matrix(sympy.symbols("q1 q2", real=True)), sympy.Matrix(sympy.symbols("k1 k2", real=True))
-    product = _product(_rotation(i * theta) * q, _rotation(j * theta) * k)
-    closed = _closed(q, k, (i - j) * theta)
+    product = _product(_rotation(n * theta) * q, _rotation(j * theta) * k)
+    closed = _closed(q, k, (n - j) * theta)
     yield symbolic(
         "one plane",
-        r"$(\rho(i\theta) q) \cdot (\rho(j\theta) \kappa) = \operatorname{Re}(\overline{\kappa} q "
-        r"e^{\mathrm{i}(i-j)\theta})$ for $q = q_1 + \mathrm{i} q_2$, $\kappa = \kappa_1 + \mathrm{i} \kappa_2$.",
+        r"$(\rho(n\theta) q) \cdot (\rho(j\theta) \kappa) = \operatorname{Re}(\overline{\kappa} q "
+        r"e^{\mathrm{i}(n-j)\theta})$ for $q = q_1 + \mathrm{i} q_2$, $\kappa = \kappa_1 + \mathrm{i} \kappa_2$.",
         holds=vanishes(product - closed),
     )
     yield symbolic(
         "a common shift",
-        r"Moving both positions by $s$ changes nothing: the derivative of the product at $(i+s, j+s)$ by $s$ is 0.",
-        holds=vanishes(sympy.diff(product.subs({i: i + s, j: j + s}, simultaneous=True), s)),
+        r"Moving both positions by $s$ changes nothing: the derivative of the product at $(n+s, j+s)$ by $s$ is 0.",
+        holds=vanishes(sympy.diff(product.subs({n: n + s, j: j + s}, simultaneous=True), s)),
     )
     yield symbolic(
         "one plane more",
-        r"If $A$, $B$ are the rotations of a head at $i$ and $j$ and one plane $a$, $b$ is added, the rotations "
+        r"If $A$, $B$ are the rotations of a head at $n$ and $j$ and one plane $a$, $b$ is added, the rotations "
         r"are block diagonal, and $\operatorname{diag}(A, a)^T \operatorname{diag}(B, b) = \operatorname{diag}(A^T "
         r"B, a^T b)$ for blocks of any size. By induction the product of a rotated query and a rotated key is the "
         r"sum over planes of what the step before shows; coordinates that do not rotate are a block with the "
@@ -76,15 +76,19 @@ def steps() -> Iterator[Step]:
         r"The factor $m$ multiplies rotated queries and rotated keys, so their product by $m^2$, and not the rest; "
         r"the scale $c$ multiplies all.",
         holds=vanishes(
-            c * (_product(m * _rotation(i * theta) * q, m * _rotation(j * theta) * k) + rest)
+            c * (_product(m * _rotation(n * theta) * q, m * _rotation(j * theta) * k) + rest)
             - c * (m**2 * closed + rest)
         ),
     )
-    yield exact(
+    yield argument(
         "both layouts pair every rotated coordinate once",
+        r"Of $0, \ldots, 2K-1$ the numbers $2k$ and $2k+1$, $0 \le k < K$, are the even and the odd ones, $k$ and "
+        r"$k+K$ the lower and the upper half.",
+    )
+    yield exact(
+        "both layouts, listed (support)",
         rf"For every number $K \le {ENUMERATED}$ of planes the pairs $(2k, 2k+1)$, and the pairs $(k, k+K)$, "
-        r"$0 \le k < K$, hold each of $0, \ldots, 2K-1$ once. (In general: $2k$ and $2k+1$ are the even and the "
-        r"odd numbers; $k$ and $k+K$ the lower and the upper half.)",
+        r"hold each of $0, \ldots, 2K-1$ once.",
         holds=all(
             sorted(x for pair in pairs for x in pair) == list(range(2 * planes))
             for planes in range(1, ENUMERATED + 1)
@@ -94,12 +98,15 @@ def steps() -> Iterator[Step]:
     planes, width = 3, 8
     angles = sympy.symbols("theta1:4", real=True)
     order = _reordering(planes, width)
-    yield symbolic(
+    yield argument(
         "one permutation",
         r"Let $P$ move the pair $(2k, 2k+1)$ to $(k, k+K)$ and leave the rest. Then the rotation of the half "
-        rf"layout is $P R P^T$, $R$ that of the interleaved one: every entry for $K = {planes}$ planes in a head "
-        rf"of width {width}. In general $P R P^T$ has the entry of $R$ at $(x, y)$ in the places to which $P$ "
-        r"moves $x$ and $y$, and $R$ has none off the pairs and the diagonal.",
+        r"layout is $P R P^T$, $R$ that of the interleaved one: $P R P^T$ has the entry of $R$ at $(x, y)$ in the "
+        r"places to which $P$ moves $x$ and $y$, and $R$ has none off the pairs and the diagonal.",
+    )
+    yield symbolic(
+        "one permutation, written out (support)",
+        rf"Every entry for $K = {planes}$ planes in a head of width {width}, and $P^T P = 1$.",
         holds=_all_vanish(
             order * _full(_interleaved(planes), angles, width, a) * order.T - _full(_half(planes), angles, width, a)
         )
@@ -108,7 +115,7 @@ def steps() -> Iterator[Step]:
     yield argument(
         "the same head in the other layout",
         r"With $W_Q$, $W_K$ and biases replaced by $P W_Q$, $P W_K$ and $P b$, the vectors become $P q$, "
-        r"$P \kappa$, and $(P R_i P^T P q) \cdot (P R_j P^T P \kappa) = (R_i q) \cdot (R_j \kappa)$, since "
+        r"$P \kappa$, and $(P R_n P^T P q) \cdot (P R_j P^T P \kappa) = (R_n q) \cdot (R_j \kappa)$, since "
         r"$P^T P = 1$: all logits stay.",
     )
 

@@ -71,6 +71,16 @@ def steps() -> Iterator[Step]:
         and tied == [5, 10]
         and all(gap.is_positive for t, gap in enumerate(gaps, start=1) if t % 5),
     )
+    smaller = {q: [sympy.simplify(1 - sympy.cos(2 * sympy.pi * t / q)) for t in range(1, q + 1)] for q in (1, 2, 7)}
+    yield counterexample(
+        "the shortest",
+        r"At offset 0 the irrational angle $2\pi$ ties at $n = 2$, and $\pi$ at $n = 3$, with the gaps "
+        rf"{', '.join(map(str, smaller[2]))}. Among angles up to 1 the first to tie is $2\pi/7 < 1 < 2\pi/6$, at $n = "
+        rf"8$.",
+        holds=all(row[-1] == 0 and all(gap.is_positive for gap in row[:-1]) for row in smaller.values())
+        and bool(2 * sympy.pi / 7 < 1)
+        and bool(2 * sympy.pi / 6 > 1),
+    )
     turns, alpha = sympy.symbols("m alpha", real=True)
     t = sympy.symbols("t", integer=True, positive=True)
     yield symbolic(
@@ -128,8 +138,8 @@ def steps() -> Iterator[Step]:
     )
     yield cited(
         "roots are independent",
-        r"Products of powers of different primes with exponents in $[0, 1)$ are linearly independent over the "
-        r"rationals.",
+        r"Products of powers of different primes with rational exponents in $[0, 1)$ are linearly independent over "
+        r"the rationals.",
         source=(
             "A. S. Besicovitch, On the linear independence of fractional powers of integers, "
             "J. London Math. Soc. 15 (1940) 3-6"
@@ -137,8 +147,8 @@ def steps() -> Iterator[Step]:
     )
     yield argument(
         "angles with pi in them",
-        r"An angle in closed form is a quotient of sums of rational numbers times prime powers, as in the step "
-        r"before, times powers of $\pi$. By that step and Lindemann such products are independent over the "
+        r"An angle in closed form is a quotient of sums of rational numbers times rational powers of primes, as in "
+        r"the step before, times powers of $\pi$. By that step and Lindemann such products are independent over the "
         r"rationals, so $\frac{\theta}{2\pi}$ is rational iff numerator and denominator have the same products "
         r"with coefficients in one ratio.",
     )

@@ -50,10 +50,16 @@ def steps() -> Iterator[Step]:
         r"most $1/(T+1)$ long. Its ends $a\alpha, b\alpha$ differ by $t = |a-b| \le T$, $t \ge 1$, and "
         r"$\|t\alpha\| \le 1/(T+1)$.",
     )
-    yield exact(
+    yield argument(
         "attained",
-        rf"For $\alpha = p/(T+1)$ in lowest terms the smallest $\|t\alpha\|$, $1 \le t \le T$, is $1/(T+1)$ exactly: "
-        rf"$tp$ is no multiple of $T+1$. Enumerated in rationals for every $T \le {TESTED}$ and every such $p$.",
+        r"Let $\alpha = p/(T+1)$ in lowest terms. For $1 \le t \le T$ the integer $tp$ is no multiple of $T+1$, as "
+        r"$p$ has no factor in common with $T+1$ and $t$ is smaller. So $\|t\alpha\| \ge 1/(T+1)$ for all of them, "
+        r"with equality for one by pigeonhole.",
+    )
+    yield exact(
+        "attained, listed (support)",
+        rf"For every $T \le {TESTED}$ and every such $p$ the smallest $\|t\alpha\|$ is $1/(T+1)$ exactly, in "
+        rf"rationals.",
         holds=all(
             min(_distance(Fraction(t * p, reach + 1)) for t in range(1, reach + 1)) == Fraction(1, reach + 1)
             for reach in range(1, TESTED + 1)
@@ -80,4 +86,7 @@ def check() -> None:
         for angle in ("1", "1/3", "pi*(sqrt(5)-1)", "10000^(-2/128)"):
             steps = diophantine.one_plane_staircase(read_angle(angle), reach)
             require(float(steps.margin(steps.index_at(reach))) <= bound, f"angle {angle} exceeds it at reach {reach}")
-    require(refuses(bounds.dirichlet_bound, np.array(0.999)), "dirichlet_bound takes a reach below 1")
+    last = float(bounds.dirichlet_bound(np.array(1e150)))  # where 2 sin(x)^2 is 2 x^2 to 300 digits
+    require(abs(last / (2 * (np.pi / 1e150) ** 2) - 1) <= 1e-14, f"dirichlet_bound(1e150) is {last!r}")
+    for outside in (0.0, 1.5, 1000.9, np.nan, np.inf, np.nextafter(1e150, np.inf)):
+        require(refuses(bounds.dirichlet_bound, np.array(outside)), f"dirichlet_bound takes the reach {outside!r}")

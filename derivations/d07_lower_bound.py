@@ -159,11 +159,17 @@ def check() -> None:
     _same("convergent_lower_bound", float(bounds.convergent_lower_bound(one, two)), 3)
     _same("convergent_upper_bound", float(bounds.convergent_upper_bound(two)), 2)
     require(refuses(bounds.convergent_lower_bound, one, one), "convergent_lower_bound takes q = q' = 1")
-    require(refuses(bounds.convergent_lower_bound, np.array(0.999), two), "convergent_lower_bound takes q below 1")
+    require(refuses(bounds.convergent_lower_bound, np.array(0.0), two), "convergent_lower_bound takes q = 0")
     require(refuses(bounds.convergent_lower_bound, np.array(5.0), np.array(4.0)), "convergent_lower_bound takes q' < q")
-    require(refuses(bounds.convergent_lower_bound, one, np.array(1.999)), "convergent_lower_bound takes q' below 2")
-    require(refuses(bounds.convergent_upper_bound, np.array(1.999)), "convergent_upper_bound takes q' below 2")
-    require(refuses(bounds.convergent_upper_bound, np.array(np.nan)), "convergent_upper_bound takes NaN")
+    require(refuses(bounds.convergent_upper_bound, one), "convergent_upper_bound takes q' = 1")
+    end = np.array(1e150)
+    _same("convergent_lower_bound", float(bounds.convergent_lower_bound(end, end)), 2 * int(1e150))
+    _same("convergent_upper_bound", float(bounds.convergent_upper_bound(end)), int(1e150))
+    for outside in (2.5, np.nan, np.inf, np.nextafter(1e150, np.inf)):
+        given = np.array(outside)
+        require(refuses(bounds.convergent_lower_bound, one, given), f"convergent_lower_bound takes q' = {outside!r}")
+        require(refuses(bounds.convergent_lower_bound, given, end), f"convergent_lower_bound takes q = {outside!r}")
+        require(refuses(bounds.convergent_upper_bound, given), f"convergent_upper_bound takes q' = {outside!r}")
 
 
 def _bound(total: int) -> balls.Ball:
@@ -174,7 +180,8 @@ def _bound(total: int) -> balls.Ball:
 
 def _same(name: str, value: float, total: int) -> None:
     """Require 1 - cos(2 pi/total) to the accuracy that the function states."""
-    with balls.precision(512):
-        wanted = 1 - (2 * ClosedForm.pi() / total).ball(512).cos()
+    bits = 256 + 2 * total.bit_length()  # the difference cancels twice as many bits as the total has
+    with balls.precision(bits):
+        wanted = 1 - (2 * ClosedForm.pi() / total).ball(bits).cos()
         error = abs(balls.ball(Fraction(value)) / wanted - 1)
     require(bool(error < 2e-15), f"{name} is {value!r}, not 1 - cos(2 pi/{total})")

@@ -51,17 +51,20 @@ def steps() -> Iterator[Step]:
 def _reduction() -> Iterator[Step]:
     u = sympy.symbols("u", positive=True)
     yield symbolic(
+        "the square of a cubic",
+        r"$(1 - \frac{u^2}{6})^2 = 1 - \frac{u^2}{3} + \frac{u^4}{36}$.",
+        holds=vanishes((1 - u**2 / 6) ** 2 - (1 - u**2 / 3) - u**4 / 36),
+    )
+    yield argument(
         "only the ends of steps matter",
         r"For $q_k \le T < q_{k+1}$, $m(T) = 2\sin^2 \pi\mu$ with $\mu = |q_k\alpha - p_k| < \frac{1}{q_{k+1}}$ "
         r"(derivations `best_approximation`, `lower_bound`). So "
         r"$\frac{(T+1)^2 m(T)}{2\pi^2} = ((T+1)\mu)^2 \frac{\sin^2 u}{u^2}$, $u = \pi\mu$, grows with $T$ on the "
         r"step: from $((q_k+1)\mu)^2 \frac{\sin^2 u}{u^2}$ at $T = q_k$ to $(q_{k+1}\mu)^2 \frac{\sin^2 u}{u^2}$ "
         r"at $T = q_{k+1} - 1$. From $u - \frac{u^3}{6} \le \sin u \le u$ (derivation `small_angle`) and "
-        r"$u \le \frac{\pi}{2}$ follows $1 - \frac{u^2}{3} \le \frac{\sin^2 u}{u^2} \le 1$, since "
-        r"$(1 - \frac{u^2}{6})^2 = 1 - \frac{u^2}{3} + \frac{u^4}{36}$. So the factor is within "
-        r"$\frac{\pi^2}{3 q_{k+1}^2}$ of 1, and as $q_k \to \infty$ the limsup is that of $(q_{k+1}\mu)^2$, the "
-        r"liminf that of $(q_k\mu)^2$.",
-        holds=vanishes((1 - u**2 / 6) ** 2 - (1 - u**2 / 3) - u**4 / 36),
+        r"$u \le \frac{\pi}{2}$ follows $1 - \frac{u^2}{3} \le \frac{\sin^2 u}{u^2} \le 1$, by the step before. So "
+        r"the factor is within $\frac{\pi^2}{3 q_{k+1}^2}$ of 1, and as $q_k \to \infty$ the limsup is that of "
+        r"$(q_{k+1}\mu)^2$, the liminf that of $(q_k\mu)^2$.",
     )
     q, after, x, y = sympy.symbols("q Q x y", positive=True)
     size = 1 / (after + y * q)
@@ -83,32 +86,38 @@ def _reduction() -> Iterator[Step]:
 def _limsup() -> Iterator[Step]:
     a, x, y = sympy.symbols("a x y", positive=True)
     yield symbolic(
-        "a quotient of 2 or more, again and again",
-        r"Let $a = a_{k+2} \ge 2$, $x = x_k$, $y = y_{k+1}$. Then $x_k y_k = \frac{x}{a + y}$ and "
-        r"$x_{k+1} y_{k+1} = \frac{y}{a + x}$. If $x \le y$, then "
-        r"$\frac{1}{a+1} - \frac{x}{a+y} = \frac{a(1-x) + (y-x)}{(a+1)(a+y)} \ge 0$; if $y \le x$, the same with "
-        r"$x$ and $y$ exchanged. So one of the two products is at most $\frac{1}{a+1} \le \frac{1}{3}$. If this "
-        r"happens for infinitely many $k$, then $P \le \frac{1}{3}$ and the limsup is at least $\frac{1}{(1 + "
-        rf"1/3)^2}} = {sympy.latex(1 / (1 + sympy.Rational(1, 3)) ** 2)}$.",
+        "one quotient",
+        r"$\frac{1}{a+1} - \frac{x}{a+y} = \frac{a(1-x) + (y-x)}{(a+1)(a+y)}$, and $(1 + \frac13)^{-2} = "
+        r"\frac{9}{16}$.",
         holds=vanishes(1 / (a + 1) - x / (a + y) - (a * (1 - x) + (y - x)) / ((a + 1) * (a + y)))
         and 1 / (1 + sympy.Rational(1, 3)) ** 2 == sympy.Rational(9, 16),
     )
+    yield argument(
+        "a quotient of 2 or more, again and again",
+        r"Let $a = a_{k+2} \ge 2$, $x = x_k$, $y = y_{k+1}$. Then $x_k y_k = \frac{x}{a + y}$ and "
+        r"$x_{k+1} y_{k+1} = \frac{y}{a + x}$. If $x \le y$, then the difference before is not negative; if $y \le x$, "
+        r"the same with $x$ and $y$ exchanged. So one of the two products is at most $\frac{1}{a+1} \le \frac{1}{3}$. "
+        r"If this happens for infinitely many $k$, then $P \le \frac{1}{3}$ and the limsup is at least $\frac{9}{16}$.",
+    )
     phi, psi = (sympy.sqrt(5) + 1) / 2, (sympy.sqrt(5) - 1) / 2  # psi = 1/phi
     yield symbolic(
-        "all quotients 1 from some place on",
-        r"Otherwise $y_k = [0; 1, 1, \ldots] = \frac{1}{\phi}$ in the end, $\phi = \frac{1+\sqrt{5}}{2}$, and "
-        r"$x_{k+1} = \frac{1}{1 + x_k}$. As $\frac{1}{1 + x} - \frac{1}{\phi} = -\frac{x - 1/\phi}{\phi(1 + x)}$, "
-        r"each step brings $x_k$ nearer to $\frac{1}{\phi}$ by the factor $\phi$ at least. So "
-        r"$x_k y_k \to \frac{1}{\phi^2}$, and the limsup is "
-        r"$\frac{1}{(1 + \phi^{-2})^2} = (\frac{5+\sqrt{5}}{10})^2$.",
+        "the golden ratio's step",
+        r"With $\phi = \frac{1+\sqrt{5}}{2}$: $\frac{1}{1 + x} - \frac{1}{\phi} = -\frac{x - 1/\phi}{\phi(1 + x)}$, "
+        r"and $\frac{1}{1 + \phi^{-2}} = \frac{5+\sqrt{5}}{10}$.",
         holds=vanishes(phi * psi - 1)
         and vanishes((1 + x) * (1 / (1 + x) - psi + (x - psi) * psi / (1 + x)))
         and vanishes((1 + psi**2) * (5 + sympy.sqrt(5)) / 10 - 1),
     )
+    yield argument(
+        "all quotients 1 from some place on",
+        r"Otherwise $y_k = [0; 1, 1, \ldots] = \frac{1}{\phi}$ in the end and $x_{k+1} = \frac{1}{1 + x_k}$, which by "
+        r"the step before brings $x_k$ nearer to $\frac{1}{\phi}$ by the factor $\phi$ at least. So $x_k y_k \to "
+        r"\frac{1}{\phi^2}$, and the limsup is $(\frac{5+\sqrt{5}}{10})^2$.",
+    )
     least = ((5 + sympy.sqrt(5)) / 10) ** 2
     yield exact(
         "so the golden value is the least, and isolated",
-        rf"$(\frac{{5+\sqrt{{5}}}}{{10}})^2 = {sympy.latex(sympy.expand(least))} = {sympy.N(least, 6)}\ldots$ is "
+        rf"$(\frac{{5+\sqrt{{5}}}}{{10}})^2 = {sympy.latex(sympy.expand(least))} \approx {sympy.N(least, 6)}$ is "
         rf"below $\frac{{9}}{{16}} = {float(Fraction(9, 16))}$: no limsup lies between the two.",
         holds=bool(least < sympy.Rational(9, 16)),
     )
@@ -117,7 +126,7 @@ def _limsup() -> Iterator[Step]:
 def _liminf() -> Iterator[Step]:
     root, two_thirds = sympy.sqrt(5), 2 + sympy.Rational(1, 3) + sympy.Rational(1, 3)
     psi = (root - 1) / 2  # 1/phi
-    yield exact(
+    yield argument(
         "three cases",
         r"$S_k = a_{k+1} + x_{k-1} + y_k$. If $a_{k+1} \ge 3$ infinitely often, $S \ge 3$ and the liminf is at "
         r"most $\frac{1}{9}$. Otherwise all quotients are 1 or 2 in the end, so "
@@ -125,9 +134,12 @@ def _liminf() -> Iterator[Step]:
         r"$y_k = \frac{1}{a_{k+2} + y_{k+1}} \ge \frac{1}{3}$; if 2 occurs infinitely often, $S \ge 2 + "
         rf"\frac{{1}}{{3}} + \frac{{1}}{{3}} = {sympy.latex(two_thirds)}$ and the liminf is at most "
         rf"${sympy.latex(1 / two_thirds**2)}$. If all are 1 in the end, "
-        r"$S_k \to 1 + \frac{1}{\phi} + \frac{1}{\phi} = \sqrt{5}$ and the liminf is $\frac{1}{5}$. Both other "
-        rf"values are smaller: $\sqrt{{5}} = {sympy.N(root, 5)}\ldots$ is below "
-        rf"{sympy.latex(sympy.N(two_thirds, 5))} and 3.",
+        r"$S_k \to 1 + \frac{1}{\phi} + \frac{1}{\phi}$ and the liminf is $\frac{1}{5}$, the largest of the three.",
+    )
+    yield exact(
+        "their numbers",
+        rf"$1 + \frac{{2}}{{\phi}} = \sqrt{{5}} \approx {sympy.N(root, 5)}$, below ${sympy.latex(two_thirds)}$, which "
+        rf"is below 3; and $(\frac{{8}}{{3}})^{{-2}} = {sympy.latex(1 / two_thirds**2)}$.",
         holds=1 / two_thirds**2 == sympy.Rational(9, 64)
         and bool(root < two_thirds)
         and bool(two_thirds < 3)
@@ -241,7 +253,10 @@ def check() -> None:
                     f"the golden angle's trough at {denominator} is {scaled * denominator**2!r}, not GREATEST_LIMINF",
                 )
     half = np.array(0.5)
-    for outside in (-1e-3, 1 + 1e-3, np.nan):
+    least = np.array(1e-150)
+    require(abs(float(bounds.trough_constant(least, half)) / 1e-300 - 1) <= 1e-14, "trough_constant at 1e-150")
+    require(float(bounds.envelope_constant(least, least)) == 1, "envelope_constant at 1e-150")
+    for outside in (-1e-3, 1 + 1e-3, np.nextafter(1e-150, 0), np.nan):
         for function in (bounds.envelope_constant, bounds.trough_constant):
             require(refuses(function, np.array(outside), half), f"{function.__name__} takes the ratio {outside}")
             require(refuses(function, half, np.array(outside)), f"{function.__name__} takes the tail {outside}")

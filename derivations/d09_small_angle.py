@@ -112,7 +112,15 @@ def check() -> None:
             float(stairs.margin(stairs.index_at(100))) <= float(bounds.small_angle_upper(np.array(2 * np.pi / 101))),
             f"the margin of angle {angle} at reach 100 lies above 2 pi^2/101^2",
         )
-    for value in (np.nan, np.inf, -np.inf):
+    for value in (1e-150, -1e-150, 1e150, -1e150):
+        given = np.array(value)
+        require(
+            abs(float(bounds.small_angle_upper(given)) / (5e-301 if abs(value) < 1 else 5e299) - 1) <= 1e-14,
+            f"small_angle_upper({value}) is not x^2/2",
+        )
+        lower_end = float(bounds.small_angle_lower(given))
+        require(lower_end > 0 if abs(value) < 1 else lower_end == -np.inf, f"small_angle_lower({value}) is {lower_end}")
+    for value in (np.nan, np.inf, -np.inf, np.nextafter(1e-150, 0), np.nextafter(-1e150, -np.inf)):
         require(refuses(bounds.small_angle_upper, np.array(value)), f"small_angle_upper takes {value}")
         require(refuses(bounds.small_angle_lower, np.array(value)), f"small_angle_lower takes {value}")
     require(not refuses(bounds.small_angle_upper, np.array(1e6)), "small_angle_upper refuses a large angle")

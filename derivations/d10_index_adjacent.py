@@ -37,10 +37,13 @@ def steps() -> Iterator[Step]:
         r"The head scores $\cos t\theta$ at displacement $t = d - s$ from its target, which is at $t = 0$. The visible "
         r"displacements are the $n$ consecutive integers $-s, \ldots, n-1-s$.",
     )
-    yield exact(
+    yield argument(
         "a neighbour is visible",
-        r"A run of $n \ge 2$ consecutive integers that holds $0$ holds $-1$ or $1$: $-1$ if $s \ge 1$, else $1$. "
-        rf"Listed for every $2 \le n \le {LISTED}$ and every offset.",
+        r"A run of $n \ge 2$ consecutive integers that holds $0$ holds $-1$ or $1$: $-1$ if $s \ge 1$, else $1$.",
+    )
+    yield exact(
+        "a neighbour is visible, listed (support)",
+        rf"Such a run holds $-1$ or $1$ for every $2 \le n \le {LISTED}$ and every offset.",
         holds=all({-1, 1} & set(range(-s, n - s)) for n in range(2, LISTED + 1) for s in range(n)),
     )
     yield symbolic(
@@ -76,8 +79,13 @@ def check() -> None:
                 require(abs(margin - bound) <= 1e-13 * bound, f"adjacent_bound is not met at {what}")
     shape = bounds.adjacent_bound(np.array([0.1, 0.2]), np.array([[2.0], [3.0], [4.0]])).shape
     require(shape == (3, 2), f"adjacent_bound does not broadcast: {shape}")
-    require(refuses(bounds.adjacent_bound, np.array(1.0), np.array(1.999)), "adjacent_bound takes a length below 2")
-    for angle in (np.nan, np.inf):
+    ends = bounds.adjacent_bound(np.array([1e-150, 0.0, -1.0]), np.array(1e150))
+    wanted = (5e-301, 0.0, 2 * np.sin(0.5) ** 2)
+    require(bool((abs(ends - wanted) <= 1e-14 * np.array(wanted)).all()), f"adjacent_bound at its ends is {ends}")
+    require(0 < float(bounds.adjacent_bound(np.array(-1e150), np.array(2.0))) <= 2, "adjacent_bound at -1e150")
+    for length in (1.0, 2.5, np.nan, np.inf, np.nextafter(1e150, np.inf)):
+        require(refuses(bounds.adjacent_bound, np.array(1.0), np.array(length)), f"adjacent_bound takes n = {length!r}")
+    for angle in (np.nan, np.inf, np.nextafter(1e-150, 0), np.nextafter(-1e150, -np.inf)):
         require(refuses(bounds.adjacent_bound, np.array(angle), np.array(2.0)), f"adjacent_bound takes angle {angle}")
 
 

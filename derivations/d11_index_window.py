@@ -148,12 +148,17 @@ def _proof() -> Iterator[Step]:
         and sympy.diff(rest, x).subs(x, 0) == 0
         and vanishes(sympy.diff(rest, x, 2) - 2 * sympy.sin(x / 2) ** 2),
     )
-    yield exact(
+    yield argument(
         "reach against length",
         r"$T \ge n-1-s$, so $T + 1 \ge n - s \ge n - m$ for every $s \le m$, whatever $m \le n-1$; and $2T \ge s + "
-        r"(n-1-s)$, so $T + 1 \ge \frac{n+1}{2}$. With $s = 0$, $T + 1 = n$. Put in, these give the three bounds. "
-        rf"Listed for every $2 \le n \le {LISTED}$ and every $s$; the smallest $T+1$ over $s \le m$ is the larger of "
-        r"$n - m$ and $\lceil\frac{n+1}{2}\rceil$, so the third bound is the better one from $m = \frac{n-1}{2}$ on.",
+        r"(n-1-s)$, so $T + 1 \ge \frac{n+1}{2}$. With $s = 0$, $T + 1 = n$. Put in, these give the three bounds. The "
+        r"smallest $T+1$ over $s \le m$ is the larger of $n - m$ and $\lceil\frac{n+1}{2}\rceil$, met at $s = m$ or $s "
+        r"= \lfloor\frac{n-1}{2}\rfloor$, so the third bound is the better one from $m = \frac{n-1}{2}$ on.",
+    )
+    yield exact(
+        "reach against length, listed (support)",
+        rf"For every $2 \le n \le {LISTED}$ and every $m$ the smallest $T+1$ over $s \le m$ is that, and $n$ at $s = "
+        rf"0$.",
         holds=all(_reaches_fit(n) for n in range(2, LISTED + 1)),
     )
     yield symbolic(
@@ -200,13 +205,13 @@ def _ends() -> tuple[balls.Ball, balls.Ball]:
 
 
 def _is_interval() -> bool:
-    """Whether 2u < 2 pi/3 < pi - u, u < 2u, and the gaps equal the printed bound at one end each."""
+    """Whether 0 < 2u < 2 pi/3 < pi - u, and the gaps are the printed bound at one end each."""
     low, high = _ends()
+    u = sympy.asin(sympy.pi / 4)
     with balls.precision(128):
         middle = 2 * balls.pi() / 3
-        at_low, at_high = 2 * (low / 2).sin() ** 2, 2 * high.sin() ** 2
-        meets = at_low.overlaps(_printed(4)) and at_high.overlaps(_printed(4))
-        return bool(low < middle) and bool(middle < high) and bool(low > 0) and meets
+        apart = bool(low > 0) and bool(low < middle) and bool(middle < high)
+    return apart and all(vanishes(2 * sympy.sin(at) ** 2 - 2 * sympy.pi**2 / 16) for at in (u, sympy.pi - u))
 
 
 def _shown(value: balls.Ball, digits: int = 4) -> str:
@@ -235,9 +240,25 @@ def check() -> None:
         above = float(bounds.index_bound_as_printed(np.array(float(n))))
         require(margin > above, f"angle {angle}, length {n}, offset {s} does not exceed the printed bound")
     for bound_of in (bounds.index_bound_as_printed, bounds.index_bound_any_offset):
-        require(refuses(bound_of, np.array(1.999)), f"{bound_of.__name__} takes a length below 2")
-        require(refuses(bound_of, np.array(np.nan)), f"{bound_of.__name__} takes NaN")
-    for length, largest in ((1.999, 0.0), (5.0, -0.001), (5.0, 4.001), (5.0, np.nan)):
+        for length in (1.0, 2.5, 100.9, np.nan, np.inf, np.nextafter(1e150, np.inf)):
+            require(refuses(bound_of, np.array(length)), f"{bound_of.__name__} takes the length {length!r}")
+    end = np.array(1e150)
+    _close(float(bounds.index_bound_as_printed(end)), _printed(int(1e150)), "index_bound_as_printed(1e150)")
+    _close(float(bounds.index_bound_any_offset(end)), 4 * _printed(int(1e150)), "index_bound_any_offset(1e150)")
+    last = 2**53 - 1
+    nearly = float(bounds.index_bound(np.array(last), np.array(last - 1)))
+    _close(nearly, 2 * balls.pi() ** 2, f"index_bound({last}, {last - 1})")
+    for length, largest in (
+        (1.0, 0.0),
+        (5.0, -1.0),
+        (5.0, 5.0),
+        (5.5, 1.0),
+        (5.0, 0.5),
+        (5.0, np.nan),
+        (np.nan, 0.0),
+        (np.inf, np.inf),
+        (2.0**53, 1.0),
+    ):
         outside = refuses(bounds.index_bound, np.array(length), np.array(largest))
         require(outside, f"index_bound takes length {length}, offset {largest}")
 

@@ -171,7 +171,19 @@ def check() -> None:
     require(abs(_value(17.0, 0.0027, 8.0) - 0.263015) <= 5e-7, "the number of docs/MATHEMATICS.md, section 6")
     shape = bounds.nearest_rival_margin(np.array([2.0, 3.0]), np.array([[0.1], [0.2]]), np.array(2.0)).shape
     require(shape == (2, 2), f"nearest_rival_margin does not broadcast: {shape}")
-    for outside in ((1.999, 0.1, 8.0), (17.0, -1e-9, 8.0), (17.0, 0.0027, 1.999), (2.0, np.pi / 4, 8.0)):
+    require(abs(_value(1e150, 1e-150, 2.0) / (1 + np.cos(1.0)) - 1) <= 1e-13, "length 1e150, angle 1e-150")
+    require(abs(_value(2.0, 0.0, 1e150) / (2 * (np.pi / 1e150) ** 2) - 1) <= 1e-14, "1e150 letters")
+    for outside in (
+        (1.0, 0.1, 8.0),
+        (17.0, -1e-9, 8.0),
+        (17.0, 0.0027, 1.0),
+        (2.0, np.pi / 4, 8.0),
+        (2.5, 0.1, 8.0),
+        (17.0, 0.0027, 2.5),
+        (np.nextafter(1e150, np.inf), 0.0, 8.0),
+        (2.0, np.nextafter(1e-150, 0), 8.0),
+        (2.0, 0.0, np.inf),
+    ):
         require(refuses(bounds.nearest_rival_margin, *map(np.array, outside)), f"nearest_rival_margin takes {outside}")
     for nan in ((np.nan, 0.1, 8.0), (2.0, np.nan, 8.0), (2.0, 0.1, np.nan)):
         require(refuses(bounds.nearest_rival_margin, *map(np.array, nan)), f"nearest_rival_margin takes {nan}")

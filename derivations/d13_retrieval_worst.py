@@ -244,12 +244,20 @@ def check() -> None:
     require(-2 <= beyond <= -1.9999, f"worst at length 1500 is {beyond!r}, not -2.00")
     still = _value(9.0, 0.0, 6.0)
     require(abs(still - 0.5) <= 1e-14, f"angle 0 and six letters: {still!r}, not 1/2")
+    require(abs(_value(1e150, 1e-150, 2.0) / (2 * np.cos(1.0)) - 1) <= 1e-13, "length 1e150, angle 1e-150")
+    require(abs(_value(2.0, 0.0, 1e150) / (2 * (np.pi / 1e150) ** 2) - 1) <= 1e-14, "1e150 letters")
     shape = bounds.retrieval_worst_margin(np.array([2.0, 3.0]), np.array([[0.1], [0.2]]), np.array(2.0)).shape
     require(shape == (2, 2), f"retrieval_worst_margin does not broadcast: {shape}")
     for outside in (
-        (1.999, 0.1, 8.0),
+        (1.0, 0.1, 8.0),
         (17.0, -1e-9, 8.0),
-        (17.0, 0.0027, 1.999),
+        (17.0, 0.0027, 1.0),
+        (2.5, 0.1, 8.0),
+        (17.0, 0.0027, 2.5),
+        (np.nextafter(1e150, np.inf), 0.0, 8.0),
+        (1e308, 0.0, 8.0),
+        (2.0, np.nextafter(1e-150, 0), 8.0),
+        (2.0, 0.0, np.inf),
         (2.0, np.pi / 4, 8.0),
         (1500.0, 0.0027, 8.0),
         (np.nan, 0.1, 8.0),

@@ -60,14 +60,18 @@ def steps() -> Iterator[Step]:
     )
     pair = sympy.cos((n - 1) * theta) - sympy.cos((n - 2) * theta - omega)
     yield symbolic(
-        "at the first length that the condition excludes",
-        r"Let $n$ be the smallest with $(2n-3)\theta \ge \omega$. The pair $D = n-1$, $d = n-2$, $s = -1$ has the gap "
-        r"$\cos((n-1)\theta) - \cos((n-2)\theta - \omega) = -2\sin\frac{\omega+\theta}{2}\sin\frac{(2n-3)\theta - "
-        r"\omega}{2}$, whatever the size of $(n-1)\theta$. Here $0 < \frac{\omega+\theta}{2} \le \pi$. Either $n = 2$ "
-        r"and $0 \le \frac{\theta - \omega}{2} < \pi$, or $(2n-5)\theta < \omega$ and $0 \le \frac{(2n-3)\theta - "
-        r"\omega}{2} < \theta \le \pi$. So both sines are at least 0 and $\operatorname{worst}(n) \le 0$; and so at "
-        "every longer length.",
+        "one pair",
+        r"The pair $D = n-1$, $d = n-2$, $s = -1$ has the gap $\cos((n-1)\theta) - \cos((n-2)\theta - \omega) = "
+        r"-2\sin\frac{\omega+\theta}{2}\sin\frac{(2n-3)\theta - \omega}{2}$, whatever the size of $(n-1)\theta$.",
         holds=vanishes(pair + 2 * sympy.sin((omega + theta) / 2) * sympy.sin(((2 * n - 3) * theta - omega) / 2)),
+    )
+    yield argument(
+        "at the first length that the condition excludes",
+        r"Let $n$ be the smallest with $(2n-3)\theta \ge \omega$. There $0 < \frac{\omega+\theta}{2} \le \pi$. Either "
+        r"$n = 2$ and $0 \le \frac{\theta - \omega}{2} < \pi$, or $(2n-5)\theta < \omega$ and $0 \le "
+        r"\frac{(2n-3)\theta - \omega}{2} < \theta \le \pi$. So both sines of that pair are at least 0 and "
+        r"$\operatorname{worst}(n) \le 0$; and "
+        "so at every longer length.",
     )
     yield argument(
         "the length",
@@ -167,7 +171,18 @@ def check() -> None:
     require(trust.first_failing_length(_profile("1 turn", 3)) is None, "a whole turn fails somewhere")
     shape = bounds.retrieval_failing_length(np.array([0.1, 0.2]), np.array([[2.0], [3.0]])).shape
     require(shape == (2, 2), f"retrieval_failing_length does not broadcast: {shape}")
-    for angle, count in ((0.0, 8.0), (np.nextafter(np.pi, 4), 8.0), (0.1, 1.999), (np.nan, 8.0), (0.1, np.nan)):
+    require(abs(_value(1e-150, 2) / (np.pi / 2e-150) - 1) <= 1e-14, "angle 1e-150")
+    require(abs(_value(1e-150, int(1e150)) - np.pi - 1.5) <= 1e-14, "angle 1e-150, 1e150 letters")
+    for angle, count in (
+        (0.0, 8.0),
+        (np.nextafter(1e-150, 0), 8.0),
+        (np.nextafter(np.pi, 4), 8.0),
+        (0.1, 1.0),
+        (0.1, 2.5),
+        (0.1, np.nextafter(1e150, np.inf)),
+        (np.nan, 8.0),
+        (0.1, np.inf),
+    ):
         refused = refuses(bounds.retrieval_failing_length, np.array(angle), np.array(count))
         require(refused, f"retrieval_failing_length takes angle {angle}, {count} letters")
 

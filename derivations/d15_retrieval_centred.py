@@ -150,20 +150,24 @@ def _small_cases() -> Iterator[Step]:
 def _letter_integer() -> Iterator[Step]:
     theta = sympy.symbols("theta", real=True)
     row = [tasks.Bigram("a", 5), tasks.Bigram("a", 5), tasks.Bigram("a", 3)]
-    other, own = sympy.cos((1 - 1) * theta), sympy.cos((0 - 1) * theta)
+    own, other = (sympy.cos((d - sympy.Rational(len(row) - 1, 2)) * theta) for d in (0, 1))
     yield symbolic(
-        "why letter-integer queries stay uncentred",
+        "an input that a turned letter-integer query loses",
         f"Input ${' '.join(f'({token.left}, {token.right})' for token in row)}$ is globally proper, and its last "
         "token outputs itself. Centred on $n = 3$, $c = 1$, the query $(a, 3)$ would score itself "
-        f"${sympy.latex(own)}$ and the $(a, 5)$ at $d = 1$ the full ${other}$: it would lose itself at every "
-        r"$\theta$ but whole turns. At any $n \ge 3$ with $c\theta \le \pi$ a token $(a, 5)$ nearer to distance $c$ "
-        r"does that. Uncentred, it scores itself 1 and the others $\cos\theta$ and $\cos 2\theta$. (Where equal left "
-        "letters mean equal tokens nothing would be lost by turning them too: the margin is then that of the "
-        "letter-letter query $(a, a)$.)",
+        f"${sympy.latex(own)}$ and the $(a, 5)$ at $d = 1$ as much as ${other}$: more by "
+        f"$2\\sin^2\\frac{{\\theta}}{{2}}$.",
         holds=tasks.globally_proper(row)
         and tasks.retrieval(row)[-1] == row[-1]
-        and other == 1
         and vanishes(other - own - 2 * sympy.sin(theta / 2) ** 2),
+    )
+    yield argument(
+        "why letter-integer queries stay uncentred",
+        r"It would lose itself at every $\theta$ but whole turns. At any $n \ge 3$ with $c\theta \le \pi$ a token $(a, "
+        r"5)$ nearer to distance $c$ does that. Uncentred, it scores itself 1 and the others $\cos\theta$ and $\cos "
+        r"2\theta$. (Where equal left letters mean equal tokens nothing would be lost by turning them too: the margin "
+        r"is "
+        "then that of the letter-letter query $(a, a)$.)",
     )
 
 
@@ -234,15 +238,31 @@ def check() -> None:
     require(abs(still - 0.5) <= 1e-14, f"angle 0 and six letters: {still!r}, not 1/2")
     _signs()
     for outside in (
-        (1.999, 0.1, 8.0),
+        (1.0, 0.1, 8.0),
         (17.0, -1e-9, 8.0),
-        (17.0, 0.0027, 1.999),
+        (17.0, 0.0027, 1.0),
         (2.0, np.pi / 4, 8.0),
         (np.nan, 0.1, 8.0),
+        (2.5, 0.1, 8.0),
+        (17.0, 0.0027, 2.5),
+        (np.nextafter(1e150, np.inf), 0.0, 8.0),
+        (2.0, np.nextafter(1e-150, 0), 8.0),
+        (2.0, 0.0, np.inf),
     ):
         refused = refuses(bounds.centred_lookup_margin, *map(np.array, outside))
         require(refused, f"centred_lookup_margin takes {outside}")
-    for angle, count in ((0.0, 8.0), (np.nextafter(np.pi, 4), 8.0), (0.1, 1.999), (np.nan, 8.0), (0.1, np.nan)):
+    require(abs(_value(1e-150, 2) / (np.pi / 1e-150) - 1) <= 1e-14, "angle 1e-150")
+    require(abs(_value(1e-150, int(1e150)) - 2 * np.pi - 1) <= 1e-14, "angle 1e-150, 1e150 letters")
+    for angle, count in (
+        (0.0, 8.0),
+        (np.nextafter(1e-150, 0), 8.0),
+        (np.nextafter(np.pi, 4), 8.0),
+        (0.1, 1.0),
+        (0.1, 2.5),
+        (0.1, np.nextafter(1e150, np.inf)),
+        (np.nan, 8.0),
+        (0.1, np.inf),
+    ):
         refused = refuses(bounds.centred_failing_length, np.array(angle), np.array(count))
         require(refused, f"centred_failing_length takes angle {angle}, {count} letters")
 

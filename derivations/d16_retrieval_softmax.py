@@ -43,8 +43,8 @@ CLAIM = Claim(
     ),
     source="Urrutia et al., arXiv 2605.31558, softmax form of Retrieval; docs/MATHEMATICS.md, sections 6 and 8",
     scope=(
-        r"inputs in which tokens with the answer's left letter are the answer (equal left letters mean equal tokens); "
-        r"any planes, $n \ge 2$, $\operatorname{worst}(n) > 0$, a vocabulary with at least one integer"
+        r"inputs in which tokens with the answer's left letter are the answer; any planes, $n \ge 2$, "
+        r"$\operatorname{worst}(n) > 0$, a vocabulary with at least one integer"
     ),
     status=Status.IN_SCOPE,
     ties=("ropegeo.engine.softmax.retrieval_softmax_scale",),
@@ -92,7 +92,8 @@ def _missed() -> Iterator[Step]:
         rf"$A = {LETTERS}$, $\theta = {float(ANGLE)}$, $n = 3$: at $\beta = {small}$ the largest sum of the claim is "
         rf"{_shown(inside)}, so every input in scope is decoded. But in ${_written(triple)}$ the two $(a, 5)$ "
         rf"together weigh {_shown(seen[small])} times the answer, and still {_shown(seen[large])} times at $\beta = "
-        rf"{large}$: the output is $(a, 5)$.",
+        rf"{large}$: the output is $(a, 5)$. No input is shorter: at $n = 2$ the only rival is behind by $1 - "
+        rf"\cos\theta > 0$ at least, and loses at every $\beta > 0$.",
         holds=tasks.globally_proper(triple)
         and tasks.retrieval(triple)[-1] == triple[-1]
         and bool(inside < 1)
@@ -105,12 +106,12 @@ def _proof() -> Iterator[Step]:
         "the read-out",
         "The head outputs the sum of softmax weights on each token, without a residual. So it decodes iff the "
         "answer's weight is above that of every other token. Dividing by the normaliser, a token with shift $s$ at "
-        r"the distances $S$ weighs $\sum_{d \in S} \exp(\beta r(s, d))$, the answer at distances $\mathcal{D}$ "
-        r"$\sum_{D \in \mathcal{D}} \exp(\beta m(D))$.",
+        r"the distances $S$ weighs $\sum_{d \in S} \exp(\beta r(s, d))$, the answer at distances $P$ "
+        r"$\sum_{D \in P} \exp(\beta m(D))$.",
     )
     yield argument(
         "no input has more than the sums",
-        r"Let $D$ be 0 if the query is its own answer, else the largest of $\mathcal{D}$. The answer weighs at least "
+        r"Let $D$ be 0 if the query is its own answer, else the largest of $P$. The answer weighs at least "
         r"$\exp(\beta m(D))$. If the query is its own answer, any other token stands within $1, \ldots, n-1$. Else "
         "the query's own token is a letter-letter one that needs the answer at or before it, so it stands within $0, "
         r"\ldots, D-1$; any other token stands neither at $D$ nor at 0. So a rival's share is at most a sum of the "
@@ -118,7 +119,8 @@ def _proof() -> Iterator[Step]:
     )
     yield argument(
         "each sum is an input's",
-        r"$D = 0$: query $(R, 1)$, rival $(L, 1)$ of shift $s$ at all other distances. $D \ge 1$: query $(L, R)$, $L "
+        r"$D = 0$: query $(R, 1)$, or $(R, R)$ for a centred head's letter-letter sum, rival $(L, 1)$ of shift $s$ at "
+        r"all other distances. $D \ge 1$: query $(L, R)$, $L "
         r"\ne R$, answer $(R, 1)$ at $D$ only. For the first sum $L$ has shift $s$ and $(L, R)$ stands at $0, \ldots, "
         "D-1$, $(L, 1)$ beyond $D$. For the second the letter-integer token of shift $s$ stands everywhere but at 0 "
         "and $D$. All are globally proper and in the class.",
@@ -128,13 +130,16 @@ def _proof() -> Iterator[Step]:
         "every input of small cases",
         f"All inputs over $A$ letters and one integer with $(n, A)$ in {', '.join(map(str, LISTED))} were listed: "
         f"{sum(map(len, scenes.values()))} different sets of distances of an answer and one other token. Each lies "
-        "within one of the claim's sums, for one of its answer's distances, and each sum of the claim is one of them.",
+        "within one of the claim's sums, for one of its answer's distances, if the query is a letter-integer one "
+        "within a sum of $D = 0$; and each sum of the claim is one of a letter-letter query, those of $D = 0$ of a "
+        "letter-integer one too.",
         holds=all(_are_the_sums(found, n, letters) for (n, letters), found in scenes.items()),
     )
     yield argument(
         "one least scale",
         r"If $\operatorname{worst}(n) > 0$ every exponent $m(D) - r(s, d)$, $D \ne d$, is positive, as "
-        r"$\operatorname{worst}(n)$ is the smallest of them (claim `retrieval_worst`). So each sum falls in $\beta$, "
+        r"$\operatorname{worst}(n)$ is the smallest of them: an input's best answer less its best rival is one of them "
+        r"at least, and each belongs to an input, by the steps before. So each sum falls in $\beta$, "
         r"strictly and to 0, and so does the largest: it is below 1 exactly above the root $\beta_{\min}$ of largest "
         r"sum $= 1$, or for every $\beta > 0$ if no sum has more than one term ($n = 2$). Every pair $D \ne d$ stands "
         r"in some sum, so if $\operatorname{worst}(n) \le 0$, one of them is at least 1 at every $\beta$.",
@@ -186,9 +191,10 @@ def _scenes(n: int, letters: int) -> frozenset[_Scene]:
 def _are_the_sums(scenes: frozenset[_Scene], n: int, letters: int) -> bool:
     sums = _sums(n)
     within = all(
-        shift and any(D in answers and places <= summed for D, summed in sums) for _, answers, shift, places in scenes
+        shift and any(D in answers and places <= summed for D, summed in sums if D == 0 or not is_own)
+        for is_own, answers, shift, places in scenes
     )
-    seen = {(answers, shift, places) for _, answers, shift, places in scenes}
+    seen = {(answers, shift, places) for is_own, answers, shift, places in scenes if not is_own}
     attained = all((frozenset({D}), s, summed) in seen for D, summed in sums for s in range(1, letters))
     own = {(shift, places) for is_own, answers, shift, places in scenes if is_own and answers == {0}}
     return within and attained and all((s, frozenset(range(1, n))) in own for s in range(1, letters))

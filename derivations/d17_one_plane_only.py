@@ -39,6 +39,8 @@ CLAIM = Claim(
 )
 PLANES, REACH, FAR = 12, 1024, 65536
 """Equal weights on this many of the fastest planes, at these reaches."""
+BLOCK = 256
+"""Displacements that share a start where cosines are made by addition."""
 LISTED = 40
 """Largest q for which all displacements of the two-plane head are listed."""
 
@@ -70,16 +72,13 @@ def _planes() -> Iterator[Step]:
         and bool(gaps[at] > 5000 * one)
         and bool(gaps[at] > balls.ball(Fraction(1535, 10_000))),
     )
-    point = routes.margin_curve(_head(), [FAR + 1], route="definition").points[0]
-    margin, one = point.margin, _largest_of_one_plane(FAR)
-    factor = margin.low / balls.rational_ends(one)[1]
+    beyond, one = _least_gap(angles, REACH + 1, FAR), _largest_of_one_plane(FAR)
     yield ball(
         "twelve planes, reach 65536",
-        f"The same head at $n = {FAR + 1}$: margin {margin.digits(12)}, at $t = {point.at}$, so it did not fall at "
-        f"all; one plane has at most {_shown(one)}, a factor of {float(factor) / 10**6:.1f} million. (Every "
-        "displacement is evaluated in doubles whose error is bounded by `LOGIT_ERROR`; all that come within twice "
-        "that error of the smallest are compared in balls.)",
-        holds=point.at == at + 1 and factor > 10**7 and margin.low > Fraction(1535, 10_000),
+        rf"The same head at $n = {FAR + 1}$: every gap at ${REACH} < t \le {FAR}$, enclosed too, is at least "
+        f"{_shown(beyond)}, so the margin is still {_shown(gaps[at])}, at $t = {at + 1}$, and did not fall at all; one "
+        f"plane has at most {_shown(one)}, a factor of {float(gaps[at] / one) / 10**6:.1f} million.",
+        holds=bool(beyond > gaps[at]) and bool(gaps[at] > 10**7 * one),
     )
 
 
@@ -94,7 +93,7 @@ def _two_planes() -> Iterator[Step]:
         "$-1$.",
     )
     yield exact(
-        "listed",
+        "listed (support)",
         rf"For every $2 \le q \le {LISTED}$ and $1 \le t < q(q+1)$, in rationals: one of $\|t/q\|$, $\|t/(q+1)\|$ is "
         "at least $1/q$ or $1/(q+1)$ respectively, and at $t = q$ they are 0 and $1/(q+1)$.",
         holds=all(_residues_fit(q) for q in range(2, LISTED + 1)),
@@ -102,15 +101,21 @@ def _two_planes() -> Iterator[Step]:
     two, one = sympy.sin(sympy.pi / (q + 1)) ** 2, 2 * sympy.sin(sympy.pi / (q * (q + 1))) ** 2
     y = sympy.symbols("y", real=True)
     yield symbolic(
-        "by how much that exceeds one plane",
-        r"$T = q(q+1) - 1$, so one plane has at most $2\sin^2 y$, $y = \frac{\pi}{q(q+1)} \le \frac{\pi}{6}$. And "
-        r"$\sin qy \ge \sin 2y = 2\cos y\sin y > \sqrt{2}\sin y$: two planes have more for every $q \ge 2$. The ratio "
-        r"of the two grows like $\frac{q^2}{2}$, and $T\sin^2\frac{\pi}{q+1} \to \pi^2$: the margin of two planes "
-        r"falls like $\pi^2/T$.",
+        "two sines and two limits",
+        r"$\sin 2y = 2\cos y\sin y$ and $2\cos\frac{\pi}{6} > \sqrt{2}$. As $q \to \infty$ with $y = "
+        r"\frac{\pi}{q(q+1)}$ the ratio of $\sin^2 qy$ to $2\sin^2 y$, divided by $q^2$, tends to $\frac12$, and "
+        r"$(q(q+1) - 1) \sin^2\frac{\pi}{q+1} \to \pi^2$.",
         holds=sympy.limit(two / one / q**2, q, sympy.oo) == sympy.Rational(1, 2)
         and sympy.limit((q * (q + 1) - 1) * two, q, sympy.oo) == sympy.pi**2
         and vanishes(sympy.sin(2 * y) - 2 * sympy.cos(y) * sympy.sin(y))
         and bool(2 * sympy.cos(sympy.pi / 6) > sympy.sqrt(2)),
+    )
+    yield argument(
+        "by how much that exceeds one plane",
+        r"$T = q(q+1) - 1$, so one plane has at most $2\sin^2 y$, $y = \frac{\pi}{q(q+1)} \le \frac{\pi}{6}$. As $2y "
+        r"\le qy \le \frac{\pi}{3}$, $\sin qy \ge \sin 2y = 2\cos y\sin y > \sqrt{2}\sin y$ by the step before: two "
+        r"planes have more for every $q \ge 2$. The ratio grows like $\frac{q^2}{2}$, and the margin of two planes "
+        r"falls like $\pi^2/T$.",
     )
     side = 32
     reach = side * (side + 1) - 1
@@ -136,6 +141,20 @@ def _gap(angles: tuple[ClosedForm, ...], t: int) -> balls.Ball:
     """Mean of 1 - cos(t angle)."""
     with balls.precision(96):
         return sum((2 * (angle.ball(96) * t / 2).sin() ** 2 for angle in angles), balls.ball(0)) / len(angles)
+
+
+def _least_gap(angles: tuple[ClosedForm, ...], first: int, last: int) -> balls.Ball:
+    """The least of the gaps at first..last; cos((u + v) x) from tables of u, multiples of `BLOCK`, and v below it."""
+    with balls.precision(96):
+        turns = [angle.ball(96) for angle in angles]
+        rows = [[((turn * v).cos(), (turn * v).sin()) for turn in turns] for v in range(BLOCK)]
+        most = balls.ball(-len(turns))
+        for u in range(first - first % BLOCK, last + 1, BLOCK):
+            starts = [((turn * u).cos(), (turn * u).sin()) for turn in turns]
+            for row in rows[max(first - u, 0) : last + 1 - u]:
+                terms = (a * c - b * s for (a, b), (c, s) in zip(starts, row, strict=True))
+                most = most.max(sum(terms, balls.ball(0)))
+        return 1 - most / len(turns)
 
 
 def _largest_of_one_plane(reach: int) -> balls.Ball:

@@ -27,8 +27,8 @@ CLAIM = Claim(
     ),
     source="docs/MATHEMATICS.md, section 8; the head: Urrutia et al., arXiv 2605.31558, appendix F.2",
     scope=(
-        r"at least two letters, two positions and positive weights; the target of an integer query lies within the "
-        r"input; the output must win without a tie"
+        r"at least two letters, two positions and positive weights; the target of an integer query, or of a fixed "
+        r"offset, lies within the input; the output must win without a tie"
     ),
     status=Status.PROVED,
     ties=(
@@ -100,12 +100,12 @@ def steps() -> Iterator[Step]:
         cases = list(_cases(query))
         agree = all(_decodes_all(query, weights, target) == (w > threshold) for weights, target, w in cases)
         inputs = sum(len(_rows(query, len(weights), target)) for weights, target, _ in cases)
+        tokens = "two letters" if query == "fixed" else "two letters and the integers below the length"
         yield exact(
             f"every input, {query} query",
             rf"Lengths 2 to 4, every target, all {len(cases)} ways to share a weight of 1 in positive multiples of "
-            rf"$1/{SHARES}$, every input over two letters and the integers below the length ({inputs} pairs of "
-            rf"weights and input), in rational arithmetic: all are decoded iff $w > "
-            rf"{threshold.numerator}/{threshold.denominator}$.",
+            rf"$1/{SHARES}$, every input over {tokens} ({inputs} pairs of weights and input), in rational arithmetic: "
+            rf"all are decoded iff $w > {threshold.numerator}/{threshold.denominator}$.",
             holds=agree and len(cases) > 0,
         )
     seen = _longest()
@@ -178,11 +178,11 @@ def _longest() -> dict[tuple[int, int], tuple[int, ...]]:
 
 def check() -> None:
     """The function, the engine's thresholds and roots, and real heads on the worst inputs."""
-    for weight in (0.5, 0.25, 0.75, 0.1, 0.9, 1 - 2**-53, 1e-300):
+    for weight in (0.5, 0.25, 0.75, 0.1, 0.9, 1 - 2**-53, 1e-150):
         expected = 1 / Fraction(weight) - 1
         seen = Fraction(float(bounds.softmax_threshold(np.array(weight))))
         require(abs(seen - expected) <= expected / 10**15, f"softmax_threshold({weight}) = {float(seen)!r}")
-    for outside in (0.0, 1.0, -0.5, 1.5, np.nan):
+    for outside in (0.0, np.nextafter(1e-150, 0), 1.0, -0.5, 1.5, np.nan):
         require(refuses(bounds.softmax_threshold, np.array(outside)), f"softmax_threshold takes a weight of {outside}")
     for query, least in THRESHOLDS.items():
         threshold = float(bounds.softmax_threshold(np.array(float(least))))

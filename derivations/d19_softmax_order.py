@@ -44,8 +44,8 @@ LONGEST = {
 """Largest lengths of theta = 10000^(-2/128), s = 0: threshold and beta to n (enclosed in `softmax_threshold`)."""
 ORDER = 24
 """Power of beta up to which the Fourier coefficients are compared."""
-KERNELS, POINTS, GOLDEN = 12, 14, 2000
-"""Kernels expanded; denominators of turns whose points are listed; multiples of the golden turn that are enclosed."""
+POINTS, GOLDEN = 14, 2000
+"""Denominators of turns whose points are listed; multiples of the golden turn that are enclosed."""
 
 
 def steps() -> Iterator[Step]:
@@ -56,22 +56,40 @@ def steps() -> Iterator[Step]:
 
 
 def _necessary() -> Iterator[Step]:
-    yield exact(
+    yield argument(
         "Fourier coefficients",
-        rf"With $z = e^{{2\pi i x}}$, $e^{{\beta\cos 2\pi x}} = e^{{\beta z/2}} e^{{\beta/(2z)}}$; multiplying both "
-        rf"(absolutely convergent) series, the coefficient of $z^m$ is $I_m(\beta) = \sum_j "
-        rf"\frac{{(\beta/2)^{{2j+|m|}}}}{{j! (j+|m|)!}} > 0$. So $f(x) = \sum_m \hat f(m) z^m$ with $\hat f(m) = "
-        rf"e^{{-\beta}} I_m(\beta) > 0$, absolutely convergent, and the mean of $f$ is $\hat f(0) = f_0$. Compared "
-        rf"term by term up to $\beta^{{{ORDER}}}$.",
+        r"With $z = e^{2\pi i x}$, $e^{\beta\cos 2\pi x} = e^{\beta z/2} e^{\beta/(2z)}$; multiplying both (absolutely "
+        r"convergent) series, the coefficient of $z^m$ is $I_m(\beta) = \sum_j \frac{(\beta/2)^{2j+|m|}}{j! (j+|m|)!} "
+        r"> 0$. So $f(x) = \sum_m \hat f(m) z^m$ with $\hat f(m) = e^{-\beta} I_m(\beta) > 0$, absolutely convergent, "
+        r"and the mean of $f$ is $\hat f(0) = f_0$.",
+    )
+    yield exact(
+        "Fourier coefficients, term by term (support)",
+        rf"The coefficients of $z^m \beta^k$ in that product and in $I_m(\beta) z^m$ agree for $|m| \le 6$, $k \le "
+        rf"{ORDER}$.",
         holds=all(_product(m, power) == _bessel(abs(m), power) for m in range(-6, 7) for power in range(ORDER + 1)),
     )
-    z = sympy.symbols("z")
+    z, power = sympy.symbols("z w")  # w = z^N
+    row, kernel = (power - 1) / (z - 1), (power * z - 1 / power) / (z - 1)
+    inverse = {z: 1 / z, power: 1 / power}
+    longer = row.subs(power, power * z)
     yield symbolic(
+        "a longer row",
+        r"Let $P_N(z) = \sum_{t=0}^{N-1} z^t$. For $z \ne 1$ it is $\frac{z^N - 1}{z - 1}$, $\sum_{|t| \le N} z^t = "
+        r"\frac{z^{N+1} - z^{-N}}{z - 1}$, and $P_{N+1}(z) P_{N+1}(\frac1z) - P_N(z) P_N(\frac1z) = \sum_{|t| \le N} "
+        r"z^t$, for every $N$ (with $w$ for $z^N$).",
+        holds=vanishes((longer - row) - power)
+        and vanishes((kernel - kernel.subs(power, power / z)) - power - 1 / power)
+        and vanishes(
+            longer * longer.subs(inverse, simultaneous=True) - row * row.subs(inverse, simultaneous=True) - kernel
+        ),
+    )
+    yield argument(
         "Fejer's kernel",
-        rf"$F_N(x) = \sum_{{|t| < N}} (1 - \frac{{|t|}}{{N}}) z^t = \frac1N |\sum_{{t=0}}^{{N-1}} z^t|^2 \ge 0$ and "
-        rf"$F_N(0) = N$: of the $N^2$ products $z^{{a-b}}$ with $0 \le a, b < N$, exactly $N - |t|$ have $a - b = t$. "
-        rf"Multiplied out for $N \le {KERNELS}$.",
-        holds=all(_kernels_agree(z, size) for size in range(1, KERNELS + 1)),
+        r"$A_N = \sum_{|t| < N} (N - |t|) z^t$ has $A_{N+1} - A_N = \sum_{|t| \le N} z^t$ and $A_1 = 1 = P_1(z) "
+        r"P_1(\frac1z)$. By induction and the step before $A_N = P_N(z) P_N(\frac1z)$, at $z = 1$ by continuity; on "
+        r"the circle that is $|P_N(z)|^2$. So $F_N(x) = \frac{1}{N} A_N = \sum_{|t| < N} (1 - \frac{|t|}{N}) z^t \ge "
+        r"0$, and $F_N(0) = \frac{N^2}{N} = N$.",
     )
     yield argument(
         "the sum from below",
@@ -119,12 +137,6 @@ def _bessel(m: int, power: int) -> Fraction:
     return Fraction(0) if odd or j < 0 else Fraction(1, factorial(j) * factorial(j + m) * 2**power)
 
 
-def _kernels_agree(z: sympy.Symbol, size: int) -> bool:
-    kernel = sum((1 - sympy.Rational(abs(t), size)) * z**t for t in range(1 - size, size))
-    row = sum(z**t for t in range(size))
-    return bool(sympy.expand(kernel - row * row.subs(z, 1 / z) / size) == 0) and kernel.subs(z, 1) == size
-
-
 def _sufficient() -> Iterator[Step]:
     x, u, beta, delta, c = sympy.symbols("x u beta delta c", positive=True)
     parabola = sympy.sin(sympy.pi * x) - 2 * x
@@ -144,7 +156,7 @@ def _sufficient() -> Iterator[Step]:
         r"nearest to 0 is at distance at least $j\delta$ from it.",
     )
     yield exact(
-        "the points, listed",
+        "the points, listed (support)",
         rf"For every turn $p/q$, $q \le {POINTS}$, every length $n \le q$ and every offset, in rational arithmetic.",
         holds=all(
             _apart(Fraction(p, q), n, s)
@@ -215,7 +227,7 @@ def _numbers() -> Iterator[Step]:
         }
         units = [float(n / (2 * balls.pi() * beta).sqrt()) for beta, n in LONGEST[1].items()]
     yield ball(
-        "the golden ratio, enclosed",
+        "the golden ratio, enclosed (support)",
         rf"$t\|t\alpha\| > \kappa = {float(kappa):.6f}$ for every $t \le {GOLDEN}$ (smallest seen: {smallest:.6f}).",
         holds=within,
     )
@@ -295,15 +307,22 @@ def _check_values() -> None:
             (Fraction(1, 2), Fraction(1)),
             (Fraction(1, 1024), Fraction(3)),
             (Fraction(3, 8), Fraction(1, 4)),
+            (Fraction(1, 2), Fraction(10**150)),
+            (Fraction(1e-150), Fraction(1e150)),
         ):
             scale = bounds.softmax_sufficient_scale(np.array(float(nearness)), np.array(float(c)))
             expected = balls.pi() / balls.ball(8 * c**2 * nearness**2)
             require(_near(scale, expected), f"softmax_sufficient_scale({float(nearness)}, {float(c)})")
     one = np.array(1.0)
-    for outside in (-1e-9, -0.5, np.inf, np.nan):
+    require(float(bounds.softmax_sufficient_scale(np.array(1e-150), np.array(1e-150))) == np.inf, "a scale of 1e600")
+    for outside in (-1e-9, -0.5, np.inf, np.nan, np.nextafter(1e150, np.inf)):
         require(refuses(bounds.circle_mean, np.array(outside)), f"circle_mean takes beta = {outside}")
         require(refuses(bounds.softmax_length_bound, np.array(outside), one), f"softmax_length_bound takes {outside}")
-    for outside in (0.0, -0.5, np.nan):
+    for outside in (np.nextafter(1e-150, 0), np.inf):
+        given = np.array(outside)
+        require(refuses(bounds.softmax_sufficient_scale, one / 4, given), f"sufficient scale of c = {outside!r}")
+        require(refuses(bounds.softmax_sufficient_scale, given, one), f"sufficient scale of delta = {outside!r}")
+    for outside in (0.0, -0.5, np.nan, np.nextafter(1e150, np.inf)):
         require(
             refuses(bounds.softmax_length_bound, one, np.array(outside)), f"softmax_length_bound takes c = {outside}"
         )

@@ -79,13 +79,16 @@ def steps() -> Iterator[Step]:
             rf"$m^{planes} (T+1) \le 1$, in rational arithmetic.",
             holds=all(_approximates(each, denominator) for each in turns),
         )
-    yield exact(
+    yield argument(
         "no better in general",
-        rf"Turns $\alpha_k = M^{{-k}}$, $k = 1 .. F$, $T + 1 = M^F$: if $M^j$ is the largest power of $M$ in $t$, $j "
-        rf"< F$, then $t\alpha_{{j+1}} = \frac{{t}}{{M^j}} \cdot \frac1M$ is at least $\frac1M = \varepsilon$ away "
-        rf"from the integers. So $\min_t \max_k \|t\alpha_k\| = \varepsilon$ exactly. (The margin is an average over "
-        rf"planes, so it stays below the bound there for $F > 1$.) Listed for $(M, F)$ = "
-        rf"{', '.join(str(case) for case in LATTICES)}.",
+        r"Turns $\alpha_k = M^{-k}$, $k = 1 .. F$, $T + 1 = M^F$, $M \ge 2$: if $M^j$ is the largest power of $M$ in "
+        r"$t$, $j < F$, then $t\alpha_{j+1} = \frac{t}{M^j} \cdot \frac1M$ is at least $\frac1M = \varepsilon$ away "
+        r"from the integers. So $\min_t \max_k \|t\alpha_k\| = \varepsilon$ exactly. (The margin is an average over "
+        r"planes, so it stays below the bound there for $F > 1$.)",
+    )
+    yield exact(
+        "no better, listed (support)",
+        rf"That minimum is $\frac1M$ for $(M, F)$ = {', '.join(str(case) for case in LATTICES)}, in rationals.",
         holds=all(
             _nearest([Fraction(1, m**k) for k in range(1, planes + 1)], m**planes - 1) == Fraction(1, m)
             for m, planes in LATTICES
@@ -131,13 +134,17 @@ def _phases() -> Iterator[Step]:
     phi = sympy.pi / 2 - h
     gap = sympy.cos(phi) - sympy.cos(phi + 2 * t * h)
     yield symbolic(
-        "the first power is right",
-        r"One plane, $1 \le t \le T$, $\theta = 2h = \frac{\pi}{T+1}$, phase $\frac{\pi}{2} - h$: the gap is "
-        r"$\sin((2t-1)h) + \sin h$. As $h \le (2t-1)h \le (2T-1)h = \pi - 3h$ and $\sin 3h \ge \sin h$ for "
-        r"$h \le \frac{\pi}{4}$, it is smallest at $t = 1$: the margin is "
-        r"$2\sin\frac{\pi}{2(T+1)}$, at least half the bound, where phase 0 allows $2\sin^2\frac{\pi}{T+1}$ at most.",
+        "a head with a phase",
+        r"One plane, $\theta = 2h = \frac{\pi}{T+1}$, phase $\frac{\pi}{2} - h$: the gap at $t$ is $\sin((2t-1)h) + "
+        r"\sin h$, and $(2T-1)h = \pi - 3h$.",
         holds=vanishes(gap - sympy.sin((2 * t - 1) * h) - sympy.sin(h))
-        and vanishes((2 * h * (x + 1)).subs(h, sympy.pi / (2 * (x + 1))) - 3 * h - (sympy.pi - 3 * h)),
+        and vanishes(((2 * x - 1) * h - (sympy.pi - 3 * h)).subs(h, sympy.pi / (2 * (x + 1)))),
+    )
+    yield argument(
+        "the first power is right",
+        r"For $1 \le t \le T$, $h \le (2t-1)h \le \pi - 3h$. The sine rises and then falls on $[0, \pi]$, and $\sin 3h "
+        r"\ge \sin h$ for $h \le \frac{\pi}{4}$, so the gap is smallest at $t = 1$: the margin is "
+        r"$2\sin\frac{\pi}{2(T+1)}$, at least half the bound, where phase 0 allows $2\sin^2\frac{\pi}{T+1}$ at most.",
     )
     seen = {reach: _phased_margin(reach) for reach in range(1, PHASED + 1)}
     with balls.precision(96):
@@ -149,7 +156,7 @@ def _phases() -> Iterator[Step]:
         below = [reach for reach, margin in seen.items() if not margin > 2 * sines[reach] ** 2]
     first = max(below) + 1
     yield ball(
-        "the same, enclosed",
+        "the same, enclosed (support)",
         rf"For every $T \le {PHASED}$ the smallest of the $T$ gaps, each enclosed, is that number, below the bound "
         rf"with phases, and from $T = {first}$ on above what phase 0 allows; at $T = {PHASED}$ it is "
         rf"{float(seen[PHASED]):.6f}.",
@@ -172,7 +179,17 @@ def _phased_margin(reach: int) -> balls.Ball:
 def check() -> None:
     """The function against balls, and above every margin of the engine that it speaks of."""
     with balls.precision(128):
-        for planes, reach in ((1, 1), (1, 1000), (2, 3), (2, 80), (3, 7), (3, 10**6), (5, 31), (7, 10**15)):
+        for planes, reach in (
+            (1, 1),
+            (1, 1000),
+            (2, 3),
+            (2, 80),
+            (3, 7),
+            (3, 10**6),
+            (5, 31),
+            (7, 10**15),
+            (1, int(1e150)),
+        ):
             root = (balls.ball(reach + 1).log() / -planes).exp()
             expected = 2 * (balls.pi() * root).sin() ** 2
             seen = bounds.simultaneous_bound(np.array(float(reach)), np.array(float(planes)))
@@ -180,7 +197,18 @@ def check() -> None:
                 bool(abs(balls.ball(Fraction(float(seen))) / expected - 1) < balls.ball(Fraction(1, 10**13))),
                 f"simultaneous_bound({reach}, {planes}) = {float(seen)!r}",
             )
-    outside = ((0.0, 1.0), (2.0, 2.0), (6.0, 3.0), (7.5, 2.0), (9.0, 1.5), (9.0, 0.0), (np.nan, 1.0), (9.0, np.nan))
+    outside = (
+        (0.0, 1.0),
+        (2.0, 2.0),
+        (6.0, 3.0),
+        (7.5, 2.0),
+        (9.0, 1.5),
+        (9.0, 0.0),
+        (np.nan, 1.0),
+        (9.0, np.nan),
+        (np.inf, 1.0),
+        (np.nextafter(1e150, np.inf), 1.0),
+    )
     for reach_given, planes_given in outside:
         require(
             refuses(bounds.simultaneous_bound, np.array(reach_given), np.array(planes_given)),

@@ -151,7 +151,7 @@ def _certified(base: str) -> tuple[float, float, bool]:
         values = [_weighed(distribution, column) for column in zip(*gaps, strict=True)]
         lower = min(balls.rational_ends(margin)[0] for margin in margins)
         upper = max(balls.rational_ends(value)[1] for value in values)
-    admissible = min(head) >= 0 and min(distribution) >= 0 and sum(head) == 1 and sum(distribution) == 1
+    admissible = min(head) >= 0 and min(distribution) >= 0  # of sum 1 by the division above
     return floor(lower * 10**12) / 1e12, ceil(upper * 10**12) / 1e12, admissible and lower <= upper
 
 
@@ -266,12 +266,12 @@ def _check_scope() -> None:
     one, unit = np.array([1.0]), np.array([1 + 0j])
     ulp, miss = 2.0**-52, 2.0**-40  # a sum may miss 1 by 2^-40
     at, empty = np.array([1]), np.array([], np.int64)
-    for weight in (1 + miss, 1 - miss):
-        require(float(bounds.dual_bound(one, at, np.array([weight]))) > 0, "dual_bound refuses a rounded distribution")
-    require(
-        float(bounds.primal_margin(one, at, np.array([1 + miss + 0j]))) > 0,
-        "primal_margin refuses a rounded head",
-    )
+    turn, sides = np.array([np.pi]), np.array([-1, 1])  # the head 1 has margin 2 there, the most there is
+    for weight in (1 + miss, 1 - miss):  # divided by their sum
+        upper = float(bounds.dual_bound(turn, sides, np.array([0.5, 0.5]) * weight))
+        require(abs(upper - 2) <= 1e-15, f"dual_bound of a distribution of sum {weight!r} is {upper!r}, not 2")
+    lower = float(bounds.primal_margin(turn, sides, np.array([1 + miss + 0j])))
+    require(abs(lower - 2) <= 1e-15, f"primal_margin of a head of sum 1 + 2^-40 is {lower!r}, not 2")
     require(float(bounds.primal_margin(one, at, 0 * unit)) == 0, "primal_margin refuses the head 0")
     for distribution in ([1 + miss + ulp], [1 - miss - ulp], [0.0], [np.nan]):
         require(refuses(bounds.dual_bound, one, at, np.array(distribution)), f"dual_bound takes {distribution}")
@@ -280,7 +280,18 @@ def _check_scope() -> None:
         require(refuses(bounds.primal_margin, one, at, np.array(head)), f"primal_margin takes {head}")
     for call, last in ((bounds.dual_bound, np.array([1.0])), (bounds.primal_margin, unit)):
         require(refuses(call, one, np.array([0]), last), f"{call.__name__} takes the displacement 0")
-        require(refuses(call, np.array([np.nan]), at, last), f"{call.__name__} takes an angle that is no number")
+        for angle in (np.nan, np.inf, np.nextafter(1e-150, 0)):
+            require(refuses(call, np.array([angle]), at, last), f"{call.__name__} takes the angle {angle!r}")
+        require(float(call(np.array([0.5]), np.array([2**53 - 1]), last)) > 0, f"{call.__name__} refuses t < 2^53")
+        require(refuses(call, np.array([0.5]), np.array([2**53]), last), f"{call.__name__} takes t = 2^53")
+        require(refuses(call, one, np.array([1.5]), last), f"{call.__name__} takes t = 1.5")
+        require(float(call(np.array([2.0]), np.array([2**52]), last)) > 0, f"{call.__name__} refuses t theta = 2^53")
+        beyond = np.nextafter([2.0], 3)
+        require(refuses(call, beyond, np.array([2**52]), last), f"{call.__name__} takes t theta above 2^53")
+        require(refuses(call, one[0], at, last), f"{call.__name__} takes an angle for a list of them")
+        require(refuses(call, one, at[0], last), f"{call.__name__} takes a displacement for a list of them")
+        require(refuses(call, one, at, last[0]), f"{call.__name__} takes a number for a row")
+        require(refuses(call, one, at, np.array([0.5, 0.5])), f"{call.__name__} takes a row of two for one")
     none = np.array([])
     require(refuses(bounds.dual_bound, one, empty, none), "dual_bound takes no displacement")
     require(refuses(bounds.primal_margin, one, empty, unit), "primal_margin takes no displacement")

@@ -116,9 +116,9 @@ def steps() -> Iterator[Step]:
     yield argument(
         "from one swap to the mean over swaps",
         r"A head's scores are means over swaps with positive weights $w_{ab}$ of sum 1, and no score is above 1. Both "
-        r"means are 1 iff every swap's are: all logits before the query are equal, before and after each swap. If "
-        r"both means are at least $1 - \gamma$, a swap's scores are at least $1 - \frac{\gamma}{w_{ab}}$, and the gap "
-        r"of that number applies.",
+        r"means are 1 iff every swap's are: all logits before the query are equal, and after each swap the two that "
+        r"were swapped equal each other. If both means are at least $1 - \gamma$, a swap's scores are at least "
+        r"$1 - \frac{\gamma}{w_{ab}}$, and the gap of that number applies.",
     )
     yield ball(
         "the limit is right",
@@ -179,10 +179,14 @@ def check() -> None:
     require(float(bounds.exclusion_gap(zero)) == 0, "exclusion_gap(0) is not 0")
     last, beyond = _around_limit()
     require(float(bounds.exclusion_gap(np.array(last))) > 36, f"exclusion_gap refuses {last!r}, or is small there")
-    for outside in (beyond, -1e-9, -1.0, 1.0, 1.8, 2.5, np.nan):
+    tiny = float(bounds.exclusion_gap(np.array(1e-150)))  # 2 sqrt(2 gamma)
+    require(abs(tiny / (2 * 2**0.5 * 1e-75) - 1) <= 1e-14, f"exclusion_gap(1e-150) is {tiny!r}")
+    far = [np.array(1e150), np.array(-1e150)]
+    require([float(score) for score in bounds.swap_scores(*far, *far)] == [1, 0], "logits of 1e150 that stay")
+    for outside in (beyond, np.nextafter(1e-150, 0), -1e-9, -1.0, 1.0, 1.8, 2.5, np.nan):
         require(refuses(bounds.exclusion_gap, np.array(outside)), f"exclusion_gap takes {outside!r}")
     for place in range(4):
-        for value in (np.inf, -np.inf, np.nan):
+        for value in (np.inf, -np.inf, np.nan, np.nextafter(1e150, np.inf)):
             given = [np.array(value) if k == place else zero for k in range(4)]
             require(refuses(bounds.swap_scores, *given), f"swap_scores takes {value} as argument {place}")
 

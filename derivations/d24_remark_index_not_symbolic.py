@@ -43,11 +43,16 @@ def steps() -> Iterator[Step]:
         rf"{seen[0]} and {seen[1]}.",
         holds=_bag(first) == _bag(second) and seen[0] != seen[1],
     )
+    yield argument(
+        "every length",
+        r"With $n - 3$ letters A before them both inputs have any length $n \ge 3$. The multisets stay equal, and the "
+        r"last token, the integer 1, still reads the one before it: B, and A.",
+    )
     longer = [_pair(n) for n in range(3, 200)]
     yield exact(
-        "every length",
-        r"With further letters A before them both inputs have any length $n \ge 3$, and Index still outputs B and A "
-        rf"(run for $n$ up to {len(longer[-1][0])}); all their integers are in range.",
+        "every length, run (support)",
+        rf"For $3 \le n \le {len(longer[-1][0])}$ the multisets are equal, Index outputs B and A, and all integers are "
+        r"in range.",
         holds=all(
             _bag(one) == _bag(other)
             and (oracles.index(one)[-1], oracles.index(other)[-1]) == ("B", "A")

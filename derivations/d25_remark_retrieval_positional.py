@@ -26,11 +26,13 @@ CLAIM = Claim(
         r"Let the logit of a key depend on the query's token and on positions, not on the key's token. No one-layer "
         r"model with such attention computes Retrieval at the last position of all proper inputs of length $n \ge 3$ "
         r"if (i) values and read-out are the one-hot identity, with or without a residual, two letters and one "
-        r"integer; or (ii) all attention is on one position, whatever values and read-out, two letters and two "
-        r"integers."
+        r"integer; or (ii) all attention is on one position, whatever values and read-out, two letters and one integer."
     ),
     source="Urrutia et al., arXiv 2605.31558, Remark 3.1; docs/MATHEMATICS.md, section 2, for the task",
-    scope=r"$n \ge 3$; at least two letters, and (i) one integer, (ii) two integers; the output must win without a tie",
+    scope=(
+        r"$n \ge 3$ (at $n = 2$ one position suffices); at least two letters and one integer; the output must win "
+        r"without a tie"
+    ),
     status=Status.REPAIRED,
     ties=(
         "ropegeo.tasks.oracles.retrieval",
@@ -45,7 +47,7 @@ CLAIM = Claim(
         r"then only has to report which of them is present, and uniform attention does."
     ),
 )
-SIZES = ((2, 1, 4), (2, 1, 5), (2, 2, 4), (3, 1, 3))
+SIZES = ((2, 1, 3), (2, 1, 4), (2, 1, 5), (2, 2, 4), (3, 1, 3))
 """Letters, integers and length of which every proper input is run."""
 LONGEST = 24
 """Length up to which the repaired statement's inputs are run."""
@@ -165,8 +167,8 @@ def _free_read_out() -> Iterator[Step]:
     listed = ", ".join(
         f"{token.left}{token.right}: {Fraction(int(score), 2)}" for token, score in zip(small, scores, strict=True)
     )
-    yield counterexample(
-        "one input, uniform attention and a free read-out",
+    yield exact(
+        "an example: uniform attention and a free read-out",
         rf"Tokens a1, ba over two letters and one integer, all logits 0. Embedding (one-hot, one-hot), $W_V = "
         rf"\operatorname{{diag}}(1, 0)$, output $x + a$, unembedding $[I, BM]$, $B = {LIFT}$, $M_{{st}} = 1$ if the "
         rf"left letter of $s$ is the right letter of $t$, or $t$ is (letter, integer) and $s = t$. Scores at ba, "
@@ -182,9 +184,10 @@ def _free_read_out() -> Iterator[Step]:
         smallest.append(int(lead.min()))  # in units of 1/(visible positions)
     yield counterexample(
         "every proper input, uniform attention",
-        rf"(letters, integers, length) = {', '.join(str(size) for size in SIZES)}: all {total} proper inputs, every "
-        rf"position, in integer arithmetic. The output is right everywhere; times the number $n$ of visible "
-        rf"positions, the smallest lead over the next token is {min(smallest)}.",
+        rf"(letters, integers, length) = {', '.join(str(size) for size in SIZES)}, the first of them the smallest in "
+        rf"the scope of the repaired statement: all {total} proper inputs, every position, in integer arithmetic. The "
+        rf"output is right everywhere; times the number $n$ of visible positions, the smallest lead over the next "
+        rf"token is {min(smallest)}.",
         holds=total > 0 and smallest == [1] * len(SIZES),
     )
     big, count, own, rival, n = sympy.symbols("B c o r n", positive=True)
@@ -245,21 +248,27 @@ def _scored() -> Iterator[Step]:
 
 
 def _repaired() -> Iterator[Step]:
-    tokens = _vocabulary(2, 2)
+    tokens = _vocabulary(2, 1)
     first, second = _pair(3)
     same = oracles.retrieval(first)[-1], oracles.retrieval(second)[-1]
     yield exact(
         "two inputs for (i)",
         rf"{_shown(first)} and {_shown(second)}: both are proper, both have the answer {same[0]}, once at the first "
-        rf"position and once at the second. With $W_V = I$ a token's score is the weight on the positions that hold "
-        rf"it, and 1 more for the query under a residual. Right on the first input needs $w_1 > w_2$, right on the "
-        rf"second $w_2 > w_1$; the query's token being the same, the weights are. More tokens b1 before them change "
-        rf"neither need: they only add to b1 (run to $n = {LONGEST}$).",
+        rf"position and once at the second; so too with more tokens b1 before them, run to $n = {LONGEST}$ (support).",
         holds=same[0] == same[1]
         and all(
             oracles.retrieval(one)[-1] == oracles.retrieval(other)[-1] == one[-3] == other[-2]
+            and oracles.proper(one)
+            and oracles.proper(other)
             for one, other in map(_pair, range(3, LONGEST + 1))
         ),
+    )
+    yield argument(
+        "(i), copied tokens",
+        r"With $W_V = I$ a token's score is the weight on the positions that hold it, and 1 more for the query under a "
+        r"residual. Right on the first input needs $w_1 > w_2$, right on the second $w_2 > w_1$; the query's token "
+        r"being the same, the weights are. Tokens b1 before them look nothing up and are not looked up; they only add "
+        r"to b1, so both needs stand at every $n$, for the last two places before the query.",
     )
     shares = [weights for weights in product(range(13), repeat=3) if sum(weights) == 12]
     place = np.array([[tokens.index(token) for token in row] for row in (first, second)])
@@ -270,7 +279,7 @@ def _repaired() -> Iterator[Step]:
         for residual in (False, True)
     ]
     yield exact(
-        "listed",
+        "(i), listed (support)",
         rf"All {len(shares)} ways to share the weight of three positions in multiples of $\frac{{1}}{{12}}$, hard "
         rf"attention on one or several among them, with and without a residual: none is right on both inputs.",
         holds=len(shares) == 91 and not any(right),
@@ -282,12 +291,16 @@ def _repaired() -> Iterator[Step]:
         r"at the last position but have different answers.",
     )
     agreeing = {(n, p): _agreeing(n, p) for n in range(3, LONGEST + 1) for p in range(n)}
+    yield argument(
+        "such inputs, at every length",
+        rf"{_shown(_agreeing(3, 0)[0])} and {_shown(_agreeing(3, 0)[1])} agree at every position but the second, "
+        rf"{_shown(_agreeing(3, 1)[0])} and {_shown(_agreeing(3, 1)[1])} at every one but the first; the answers are "
+        r"a1 and aa. More tokens b1 before them look nothing up and are not looked up, and both inputs hold them.",
+    )
     yield exact(
-        "such inputs",
-        rf"Query ba, and only it looks anything up. {_shown(_agreeing(3, 0)[0])} and {_shown(_agreeing(3, 0)[1])} "
-        rf"agree at every position but the second, {_shown(_agreeing(3, 1)[0])} and {_shown(_agreeing(3, 1)[1])} at "
-        rf"every one but the first; the answers are a1 and a2. More tokens b1 before them change nothing. Run for "
-        rf"every $p$ and every $n$ from 3 to {LONGEST}.",
+        "such inputs, run (support)",
+        rf"For every $3 \le n \le {LONGEST}$ and every $p$ such a pair is proper, agrees at $p$ and at the last "
+        rf"position and has two answers.",
         holds=all(
             one[p] == other[p]
             and one[-1] == other[-1]
@@ -296,6 +309,14 @@ def _repaired() -> Iterator[Step]:
             and oracles.retrieval(one)[-1] != oracles.retrieval(other)[-1]
             for (_, p), (one, other) in agreeing.items()
         ),
+    )
+    sizes = ((2, 1), (3, 2))
+    yield exact(
+        "at length 2 one position suffices",
+        rf"At $n = 2$ hard attention that copies is right on every proper input: a query of two different letters "
+        rf"attends to the first position, where its answer must stand, any other to its own. Listed for (letters, "
+        rf"integers) = {', '.join(map(str, sizes))} (support).",
+        holds=all(_one_position_suffices(_vocabulary(*size)) for size in sizes),
     )
 
 
@@ -306,6 +327,13 @@ def _pair(n: int) -> tuple[list[Bigram], list[Bigram]]:
     return [*padding, answer, filler, query], [*padding, filler, answer, query]
 
 
+def _one_position_suffices(tokens: tuple[Bigram, ...]) -> bool:
+    """Whether at length 2 the token at a place that the query's token alone decides is always the answer."""
+    inputs = [[first, last] for first in tokens for last in tokens if oracles.proper([first, last])]
+    places = [0 if isinstance(row[1].right, str) and row[1].right != row[1].left else 1 for row in inputs]
+    return all(row[place] == oracles.retrieval(row)[1] for row, place in zip(inputs, places, strict=True))
+
+
 def _last_row(weights: tuple[int, ...]) -> IntArray:
     """Weights of the last position; the others look at themselves."""
     rows = np.eye(len(weights), dtype=np.int64)
@@ -314,11 +342,11 @@ def _last_row(weights: tuple[int, ...]) -> IntArray:
 
 
 def _agreeing(n: int, p: int) -> tuple[list[Bigram], list[Bigram]]:
-    """Two inputs with the query (b, a) that agree at position p (from 0) and have the answers (a, 1) and (a, 2)."""
+    """Two inputs with the query (b, a) that agree at position p (from 0) and have the answers (a, 1) and (a, a)."""
     filler, query = Bigram("b", 1), Bigram("b", "a")
     place = n - 3 if p == n - 2 else n - 2
     rows = [[filler] * (n - 1) + [query] for _ in range(2)]
-    rows[0][place], rows[1][place] = Bigram("a", 1), Bigram("a", 2)
+    rows[0][place], rows[1][place] = Bigram("a", 1), Bigram("a", "a")
     return rows[0], rows[1]
 
 

@@ -291,6 +291,16 @@ def test_files_that_are_no_derivations(tmp_path: Path, monkeypatch: pytest.Monke
         (r"2x \cdot \mathbb{Z}^K", "2x * Z^K"),
         (r"x^{2}y f''", "x^2 y f''"),
         (r"\binom{n}{2}", "binomial(n, 2)"),
+        (r"\frac{\pi}{q(q+1)}", "pi/(q(q+1))"),
+        (r"\frac{x}{\phi(1 + x)}", "x/(phi(1 + x))"),
+        (r"\frac{1}{\cos(x)}", "1/cos(x)"),
+        (r"\frac{1}{\operatorname{Re}(x)}", "1/Re(x)"),
+        (r"\frac{1}{\cos(x)(y)}", "1/(cos(x)(y))"),
+        (r"\frac{1}{\cos^2(x)}", "1/cos^2(x)"),
+        (r"\frac{1}{\lfloor x \rfloor}", "1/floor(x)"),
+        (r"\frac{1}{f\lfloor x \rfloor}", "1/(f floor(x))"),
+        (r"\frac{1}{(a+b)}", "1/(a+b)"),
+        (r"\frac{1}{(a)(b)}", "1/((a)(b))"),
     ],
 )
 def test_formulas_in_ascii(latex: str, shown: str) -> None:

@@ -48,7 +48,7 @@ def test_table_of_section_8(offset: int, query: Query, beta: float, n_max: int |
 @settings(max_examples=30)
 def test_index_scale_is_the_root(n: int, offset: int, query: Query, beta: float) -> None:
     """S(beta) = sum of exp(-beta gap) equals 1, 3 or 1/3; two planes; in logit units whatever the head's own beta."""
-    offset = 0 if query == "letter" else min(offset, n - 1)  # a letter query looks at itself
+    offset = {"letter": 0, "fixed": max(offset % n, 1)}.get(query, offset % n)  # a letter query looks at itself
     thetas = [oracles.rope_angle(10000, k, 4) for k in range(2)]
     spectrum = RopeSpectrum.from_base(10000, head_dim=4)
     profile = LogitProfile(spectrum=spectrum, coefficients=beta * np.array([0.75, 0.25], np.complex128), origin=offset)
@@ -152,6 +152,8 @@ def test_a_fixed_offset_keeps_its_own_letter(n: int) -> None:
     assert ropegeo.index_softmax_scale(profile, n, query="integer") < scale
     with pytest.raises(InvalidInputError, match="a letter query has offset 0, this profile 3"):
         ropegeo.index_softmax_scale(profile, n, query="letter")
+    with pytest.raises(InvalidInputError, match="a fixed offset of 0 reads the query's own position; use query='lette"):
+        ropegeo.index_softmax_scale(one_plane("1"), n, query="fixed")
 
 
 def test_an_unknown_query_is_refused() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.stats import chi2
 from scipy.stats import f as fisher
 
 from ropegeo._arrays import FloatArray
@@ -20,7 +21,8 @@ from ropegeo.exact import plain_integer, read_safe_integer, safe_integer
 SCHEMA = "ropegeo.comparison/1"
 VERDICTS = {
     "identical": "the data are the theory, to the rounding of either",
-    "agrees": "the data do not differ from the theory by more than their noise",
+    "agrees": "the data differ from the theory by no more than the standard deviations given",
+    "no_trend": "data over theory shows no factor and no drift beyond its scatter, which may be noise or not",
     "differs_by_factor": "the data are the theory times a constant factor",
     "differs": "the data depart from the theory by more than a constant factor",
     "opposite_signs": "at some length one wins where the other fails",
@@ -41,8 +43,10 @@ class Comparison:
         points: how many lengths are compared: where both margins are positive.
         factor: data over theory, the geometric mean, with its interval.
         drift: the exponent of n in data over theory, with its interval: 0 if they differ by a factor only.
-        p_agrees: probability of a departure at least this large if the data are the theory with noise; NaN if exact.
-        p_factor: the same, if they are a constant factor times the theory.
+        p_trend: probability of a factor and a drift at least this large if there is neither; NaN if exact.
+        p_drift: of such a drift, if the data are a constant factor times the theory.
+        p_scatter: of deviations in all points at least this large, if the data are the theory with the standard
+            deviations given (chi-square); NaN where none are.
         rms: root mean square of log(data/theory).
         largest: the largest factor apart, at least 1; infinite beyond the range of doubles.
         at: the length where that is.
@@ -55,8 +59,9 @@ class Comparison:
     points: int
     factor: Estimate
     drift: Estimate
-    p_agrees: float
-    p_factor: float
+    p_trend: float
+    p_drift: float
+    p_scatter: float
     rms: float
     largest: float
     at: int | None
@@ -73,8 +78,9 @@ class Comparison:
             "points": self.points,
             "factor": self.factor.to_dict(),
             "drift": self.drift.to_dict(),
-            "p_agrees": _finite(self.p_agrees),
-            "p_factor": _finite(self.p_factor),
+            "p_trend": _finite(self.p_trend),
+            "p_drift": _finite(self.p_drift),
+            "p_scatter": _finite(self.p_scatter),
             "rms_log_ratio": _finite(self.rms),
             "largest_factor": _finite(self.largest),
             "at_length": None if self.at is None else safe_integer(self.at),
@@ -95,8 +101,9 @@ class Comparison:
             if data["verdict"] not in VERDICTS:
                 raise FileFormatError(f"comparison: the verdict {data['verdict']!r} is unknown")
             names = {
-                "p_agrees": "p_agrees",
-                "p_factor": "p_factor",
+                "p_trend": "p_trend",
+                "p_drift": "p_drift",
+                "p_scatter": "p_scatter",
                 "rms": "rms_log_ratio",
                 "largest": "largest_factor",
             }
@@ -122,8 +129,9 @@ def compare_decay(data: DecayData, theory: DecayData) -> Comparison:
     """Compare measured or computed margins with a theoretical curve.
 
     The logarithm of their ratio is regressed on a constant and log n; with noise in the data, an F test with the
-    covariance of `intervals.spread` says whether both coefficients may be 0 (the data agree), or the slope alone (they
-    are a factor apart).
+    covariance of `intervals.spread` says whether both coefficients may be 0, or the slope alone (they are a factor
+    apart). What the line leaves over is noise or a departure of another shape: only standard deviations can tell, and
+    where they are given all deviations are held against them.
 
     Args:
         data: margins at some lengths.
@@ -163,46 +171,63 @@ def compare_decay(data: DecayData, theory: DecayData) -> Comparison:
         unknown = Estimate(value=math.nan)
         verdict = "opposite_signs" if opposite else "too_few_points"
         return Comparison(
-            verdict=verdict, factor=unknown, drift=unknown, p_agrees=math.nan, p_factor=math.nan, **summary
+            verdict=verdict,
+            factor=unknown,
+            drift=unknown,
+            p_trend=math.nan,
+            p_drift=math.nan,
+            p_scatter=math.nan,
+            **summary,
         )
-    unit = np.ones(count) if used.sd is None else used.sd / used.margin
+    unit = np.ones(count) if used.sd is None else used.sd / np.exp(np.maximum(model.log_margin, -700.0))
     # Centred, so that the first coefficient is the mean of the log ratio.
     centred = used.log_length - np.average(used.log_length, weights=1 / unit**2)
     design = np.column_stack([np.ones(count), centred]) / unit[:, None]
     solution: FloatArray = np.asarray(np.linalg.lstsq(design, ratio / unit, rcond=None)[0], dtype=np.float64)
     known = None if used.is_exact else spread(design, ratio / unit - design @ solution)
     if known is None:
-        kind, ends, p_agrees, p_factor = NONE, np.full((2, 2), math.nan), math.nan, math.nan
+        kind, ends, p_trend, p_drift = NONE, np.full((2, 2), math.nan), math.nan, math.nan
     else:
         kind, ends = known.kind, solution[:, None] + np.outer(known.half_widths, [-1, 1])
-        p_agrees = _tail(solution, known.covariance, known.freedom)
-        p_factor = _tail(solution[1:], known.covariance[1:, 1:], known.freedom)
+        p_trend = _tail(solution, known.covariance, known.freedom)
+        p_drift = _tail(solution[1:], known.covariance[1:, 1:], known.freedom)
+    p_scatter = (
+        math.nan
+        if data.sd is None
+        else float(chi2.sf(np.sum(((data.margin - theory.margin) / data.sd) ** 2), len(data.lengths)))
+    )
     # Logarithms of tiny margins are large, and rounded accordingly.
     allowed = used.relative_error + model.relative_error + 2.0**-52 * np.abs(used.log_margin)
     near = bool((apart <= ROUNDINGS * allowed).all())
     return Comparison(
-        verdict=_verdict(near, opposite, p_agrees, p_factor, float(np.ptp(ratio)), ROUNDINGS * float(allowed.max())),
+        verdict=_verdict(
+            near, opposite, (p_trend, p_drift, p_scatter), float(np.ptp(ratio)), ROUNDINGS * float(allowed.max())
+        ),
         factor=Estimate(value=_factor(solution[0]), low=_factor(ends[0, 0]), high=_factor(ends[0, 1]), kind=kind),
         drift=Estimate(value=float(solution[1]), low=float(ends[1, 0]), high=float(ends[1, 1]), kind=kind),
-        p_agrees=p_agrees,
-        p_factor=p_factor,
+        p_trend=p_trend,
+        p_drift=p_drift,
+        p_scatter=p_scatter,
         **summary,
     )
 
 
 def _verdict(
-    near: bool, opposite: tuple[int, ...], p_agrees: float, p_factor: float, spread_seen: float, rounding: float
+    near: bool, opposite: tuple[int, ...], p: tuple[float, float, float], spread_seen: float, rounding: float
 ) -> str:
+    p_trend, p_drift, p_scatter = p
     if opposite:
         return "opposite_signs"
     if near:
         return "identical"
     level = 1 - CONFIDENCE
-    if math.isnan(p_agrees):  # no noise: a factor is constant, or it is not
+    if math.isnan(p_trend):  # no noise: a factor is constant, or it is not
         return "differs_by_factor" if spread_seen <= rounding else "differs"
-    if p_agrees >= level:
-        return "agrees"
-    return "differs_by_factor" if p_factor >= level else "differs"
+    if p_trend < level:
+        return "differs_by_factor" if p_drift >= level else "differs"
+    if math.isnan(p_scatter):
+        return "no_trend"
+    return "agrees" if p_scatter >= level else "differs"
 
 
 def _tail(estimate: FloatArray, covariance: FloatArray, freedom: float) -> float:

@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
+from ropegeo._arrays import FloatArray
 from ropegeo.asymptotics.data import FEWEST_POINTS, DecayData, curve_data, decay_data, envelope
-from ropegeo.asymptotics.fitted_law import Estimate, LawFit, fit_law
+from ropegeo.asymptotics.fitted_law import Estimate, LawFit, compared, fit_law
 from ropegeo.asymptotics.intervals import KINDS
 from ropegeo.asymptotics.laws import LAWS, Law, constant, exponential, line, planes, power, power_floor, retrieval
 from ropegeo.asymptotics.staircase_law import fitted_staircase, known_staircase
@@ -97,9 +99,41 @@ class DecayFit:
         raise InvalidInputError(f"decay fit: {law!r} was not fitted: {why}")
 
     @property
+    def best(self) -> LawFit | None:
+        """The fit of the chosen law."""
+        return None if self.chosen is None else self.fit(self.chosen)
+
+    @property
+    def planes(self) -> tuple[int, ...]:
+        """The numbers of planes F of 1..64 whose power -2/F lies within the exponent's interval."""
+        if self.exponent is None:
+            return ()
+        return tuple(count for count in range(1, 65) if self.exponent.low <= -2 / count <= self.exponent.high)
+
+    def predict(self, lengths: Sequence[int]) -> Float[FloatArray, "m 3"]:
+        """The chosen law at any lengths: margin, and both ends of its band (NaN where it has none).
+
+        Args:
+            lengths: n >= 1, of any size.
+
+        Raises:
+            InvalidInputError: no law is chosen, or it cannot say (a fit that was read from a file holds no law).
+
+        Accuracy: the band is of the law, pointwise; see `Shape.band`. Beyond the lengths fitted it takes the law for
+            granted.
+        """
+        shape = None if self.best is None else self.best.shape
+        middle = None if shape is None else shape.log_margin(lengths)
+        if shape is None or middle is None:
+            raise InvalidInputError("predict: no law is chosen, or this fit was read from a file and holds none")
+        band = shape.band(lengths)
+        ends = np.full((len(lengths), 2), np.nan) if band is None else band
+        return np.asarray(np.exp(np.column_stack([middle, ends])))
+
+    @property
     def weights(self) -> dict[str, float]:
-        """Akaike weights of the laws fitted: how much of the support each has, if one of them is right."""
-        if not self.fits:
+        """Akaike weights of the laws fitted: how much of the support each has, if one is right; none without noise."""
+        if not self.fits or self.is_exact:
             return {}
         least = self.fits[0].aicc
         relative = {fit.law: math.exp(-(fit.aicc - least) / 2) if math.isfinite(fit.aicc) else 0.0 for fit in self.fits}
@@ -116,6 +150,7 @@ class DecayFit:
             "reason": self.reason,
             "chosen": self.chosen,
             "exponent": None if self.exponent is None else self.exponent.to_dict(),
+            "planes_within": list(self.planes),
             "plain_slope": self.plain_slope,
             "lengths": None if self.lengths is None else [safe_integer(n) for n in self.lengths],
             "points_given": self.points_given,
@@ -128,7 +163,7 @@ class DecayFit:
             else safe_integer(self.first_nonpositive),
             "left_out": dict(self.left_out),
             "intervals": {kind: KINDS[kind] for kind in sorted(self._kinds())},
-            "laws": [{**fit.to_dict(), "weight": weights[fit.law]} for fit in self.fits],
+            "laws": [{**fit.to_dict(), "weight": weights.get(fit.law)} for fit in self.fits],
             "not_fitted": dict(self.not_fitted),
         }
 
@@ -289,7 +324,7 @@ class _Outcome:
         power_law = fitted["power"]
         self.exponent = None if power_law is None else power_law.parameters["exponent"]
         found = {name: fit for name in asked if (fit := fitted[name]) is not None and fit.determined}
-        self.fits = tuple(sorted(found.values(), key=lambda fit: (fit.aicc, fit.counted)))
+        self.fits = compared(list(found.values()), len(used.lengths))
         self.not_fitted = tuple(
             (name, made[name].why_not or "the points do not determine its parameters")
             for name in asked
@@ -366,4 +401,12 @@ def _why(outcome: _Outcome, chosen: LawFit) -> str:
     gap = lead.aicc - chosen.aicc
     if gap < 0:
         return f"{chosen.law} has fewer free numbers than {lead.law}, whose AICc is lower by only {-gap:.1f}"
-    return f"{chosen.law} has the least AICc, {gap:.1f} below {lead.law}"
+    return f"{chosen.law} has the least AICc, {gap:.1f} below {lead.law}{_doubt(outcome)}"
+
+
+def _doubt(outcome: _Outcome) -> str:
+    """What the exponent's interval says against a decay that AICc prefers."""
+    exponent = outcome.exponent
+    if exponent is None or not exponent.low <= 0 <= exponent.high:
+        return ""
+    return "; but the exponent's interval holds 0, no decay"

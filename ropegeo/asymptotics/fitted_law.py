@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -112,7 +112,8 @@ class Shape:
         if self.is_exact:
             moves = reach(self.jacobian, self.residuals, slopes)
             return None if moves is None else np.asarray(middle[:, None] + moves)
-        half: FloatArray = self.known.quantile * np.sqrt(np.sum((slopes @ self.known.covariance) * slopes, axis=1))
+        variance = np.sum((slopes @ self.known.covariance) * slopes, axis=1)
+        half: FloatArray = self.known.quantile * np.sqrt(np.maximum(variance, 0.0))
         return np.asarray(middle[:, None] + half[:, None] * np.array([-1.0, 1.0]))
 
 
@@ -137,7 +138,7 @@ class LawFit:
         lag1: correlation of neighbouring residuals.
         correlation: that of neighbouring errors, as it is allowed for in the intervals.
         scale: residuals in units of the standard deviations given; NaN where none are.
-        log_likelihood: at its maximum over the parameters, up to a constant that all laws share.
+        mean_square: of the residuals, in units of sd where it is given; not below that of the data's own rounding.
         counted: free numbers, those of the noise included.
         aicc: Akaike's criterion with the correction for few points; infinite where there are too few for the law.
         determined: whether the data determine all parameters.
@@ -153,7 +154,7 @@ class LawFit:
     lag1: float
     correlation: float
     scale: float
-    log_likelihood: float
+    mean_square: float
     counted: int
     aicc: float
     determined: bool
@@ -167,12 +168,12 @@ class LawFit:
             "formula": self.formula,
             "parameters": {name: estimate.to_dict() for name, estimate in self.parameters.items()},
             "fixed": dict(self.fixed),
-            "rms": self.rms,
-            "largest": self.largest,
+            "rms": _finite(self.rms),
+            "largest": _finite(self.largest),
             "lag1": _finite(self.lag1),
             "correlation": self.correlation,
             "scale": _finite(self.scale),
-            "log_likelihood": self.log_likelihood,
+            "mean_square": self.mean_square,
             "counted": self.counted,
             "aicc": _finite(self.aicc),
             "determined": self.determined,
@@ -197,10 +198,10 @@ class LawFit:
                 aicc=_or(data["aicc"], math.inf),
                 counted=plain_integer(data["counted"]),
                 determined=bool(data["determined"]),
-                rms=float(data["rms"]),
-                largest=float(data["largest"]),
+                rms=_or(data["rms"], math.inf),
+                largest=_or(data["largest"], math.inf),
                 correlation=float(data["correlation"]),
-                log_likelihood=float(data["log_likelihood"]),
+                mean_square=float(data["mean_square"]),
             )
         except FileFormatError:
             raise
@@ -218,20 +219,23 @@ def _or(value: Any, instead: float) -> float:
 
 
 def fit_law(law: Law, data: DecayData) -> LawFit | None:
-    """Fit one law to data whose margins are all positive: weighted least squares on the logarithm.
+    """Fit one law to data whose margins are all positive: maximum likelihood for normal errors.
 
-    That is maximum likelihood for relative errors that are normal. The weights are (margin/sd)^2 where sd is given.
-    Where no residual is left but rounding, the error of the data stands for the noise.
+    Without sd the errors are taken as relative and alike, which is least squares on the logarithm. With sd they are
+    those of the margin itself, (margin - law)/sd, as the logarithm of a margin near its sd is skewed. sd counts up to a
+    common factor, `scale`. Where no residual is left but rounding, the error of the data stands for the noise.
 
     Returns:
         None where the law is not for these data or the search for its parameters does not end.
     """
     if law.why_not:
         return None
-    unit = np.ones(len(data.lengths)) if data.sd is None else data.sd / data.margin
 
     def residuals(inner: FloatArray) -> FloatArray:
-        return np.asarray((data.log_margin - law.model(natural(law, inner))) / unit)
+        logs = law.model(natural(law, inner))
+        if data.sd is None:
+            return np.asarray(data.log_margin - logs)
+        return np.asarray((data.margin - np.exp(np.minimum(logs, 300.0))) / data.sd)
 
     inner = _minimum(law, residuals)
     if inner is None:
@@ -241,27 +245,25 @@ def fit_law(law: Law, data: DecayData) -> LawFit | None:
         return None
     jacobian = _jacobian(residuals, inner)
     known = spread(jacobian, rest) if inner.size and np.isfinite(jacobian).all() else None
-    floor = float(np.mean((data.relative_error / unit) ** 2))
-    likelihood, noise = _log_likelihood(rest, floor, 0.0 if known is None or data.is_exact else known.correlation)
-    counted = law.counted + noise
-    count = rest.size
-    shown = rest * unit
-    squares = float(rest @ rest)
+    rounding = data.relative_error if data.sd is None else data.relative_error * data.margin / data.sd
+    count, squares = rest.size, float(rest @ rest)
+    logs = np.asarray(law.model(natural(law, inner)))
+    shown = data.log_margin - logs
     parameters = _estimates(law, data, inner, jacobian, rest, known)
     return LawFit(
         law=law.name,
         formula=law.formula,
         parameters=parameters,
         fixed=dict(law.fixed),
-        log_margin=np.asarray(law.model(natural(law, inner))),
+        log_margin=logs,
         rms=float(np.sqrt(np.mean(shown**2))),
         largest=float(np.abs(shown).max()),
         lag1=float(rest[1:] @ rest[:-1]) / squares if squares > 0 else math.nan,
         correlation=0.0 if known is None or data.is_exact else known.correlation,
         scale=math.nan if data.sd is None else math.sqrt(squares / max(count - inner.size, 1)),
-        log_likelihood=likelihood,
-        counted=counted,
-        aicc=_aicc(likelihood, counted, count),
+        mean_square=max(squares / count, float(np.mean(rounding**2))),
+        counted=law.counted,
+        aicc=math.inf,
         determined=not inner.size or known is not None,
         shape=Shape(law=law, inner=inner, jacobian=jacobian, residuals=rest, known=known, is_exact=data.is_exact),
     )
@@ -326,21 +328,28 @@ def _exponential(logarithm: float) -> float:
     return math.exp(logarithm) if not logarithm > 709 else math.inf
 
 
-def _log_likelihood(rest: FloatArray, floor: float, correlation: float) -> tuple[float, int]:
-    """Normal log-likelihood of residuals, the variance at its best, and how many numbers the noise counts.
+def compared(fits: Sequence[LawFit], count: int) -> tuple[LawFit, ...]:
+    """Laws fitted to the same points, each with its AICc, the best first.
 
-    From `FEW_POINTS` points on neighbours may be correlated, for every law alike. The variance is not taken below that
-    of the data's own rounding, so that no law is better than exact.
+    AICc = N log(mean square) + 2k + 2k(k+1)/(N - k - 1), k free numbers with those of the noise. The mean square is the
+    variance at its best. From `FEW_POINTS` points on neighbouring errors may be correlated: by rho, of the law that
+    comes nearest, for every law alike, and N points are worth N (1 - rho)/(1 + rho). So a law that holds another as a
+    case is never less likely than it.
+
+    Args:
+        fits: without AICc.
+        count: N, the number of points.
     """
-    count = rest.size
-    if count < FEW_POINTS:
-        return -count / 2 * math.log(max(float(rest @ rest) / count, floor)), 1
-    steps = rest[1:] - correlation * rest[:-1]
-    squares = float(steps @ steps) + (1 - correlation**2) * float(rest[0]) ** 2
-    likelihood = -count / 2 * math.log(max(squares / count, floor)) + math.log(1 - correlation**2) / 2
-    return likelihood, 2
-
-
-def _aicc(likelihood: float, counted: int, count: int) -> float:
-    left = count - counted - 1
-    return math.inf if left <= 0 else 2 * counted - 2 * likelihood + 2 * counted * (counted + 1) / left
+    if not fits:
+        return ()
+    nearest = min(fits, key=lambda fit: fit.mean_square)
+    rho = max(nearest.correlation, 0.0) if count >= FEW_POINTS else 0.0
+    worth = count * (1 - rho) / (1 + rho)
+    noise = 1 if count < FEW_POINTS else 2
+    found = []
+    for fit in fits:
+        counted = fit.counted + noise
+        left = worth - counted - 1
+        penalty = math.inf if left <= 0 else 2 * counted + 2 * counted * (counted + 1) / left
+        found.append(replace(fit, counted=counted, aicc=worth * math.log(fit.mean_square) + penalty))
+    return tuple(sorted(found, key=lambda fit: (fit.aicc, fit.counted)))

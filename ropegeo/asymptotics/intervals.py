@@ -11,7 +11,8 @@ those of Satterthwaite, tr(MR)^2/tr((MR)^2), less one for rho. rho is not taken 
 negative by chance would make the interval narrow, and at that limit intervals for independent noise cover 95 %.
 Everything is computed in O(n k) by recursions, no n x n matrix is formed.
 
-How often these cover: benchmarks/coverage_of_fits.py.
+How often these cover: benchmarks/coverage_of_fits.py. With independent noise 95 % at any number of points; with AR(1)
+0.5, 92 % from 30 points on. Of short, strongly correlated series less: rho cannot be told from so few points.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ CONFIDENCE = 0.95
 FEW_POINTS = 20
 """Below this many points a correlation cannot be told from chance, and Student's t is used."""
 LEAST_CORRELATED, MOST_CORRELATED = -0.1, 0.97
+SINGULAR = 1e-9
+"""Ratio of singular values below which parameters are not told apart."""
 STUDENT, SERIAL, ENCLOSURE, LIKELIHOOD, NONE = "student_t", "serial_t", "enclosure", "likelihood", "none"
 KINDS = {
-    STUDENT: f"95 % interval, Student's t for independent noise (fewer than {FEW_POINTS} points)",
+    STUDENT: f"95 % interval if the noise is independent: Student's t (fewer than {FEW_POINTS} points)",
     SERIAL: "95 % interval, t with the residuals' correlation between neighbours allowed for",
     ENCLOSURE: "no noise: all values that stay as near to every point as the fit does",
     LIKELIHOOD: "values whose likelihood is within the 95 % point of the best",
@@ -78,16 +81,29 @@ def spread(jacobian: Float[FloatArray, "n k"], residuals: Float[FloatArray, " n"
         None where the parameters are not determined, or no residual is left over.
     """
     n, k = jacobian.shape
-    if n <= k or np.linalg.matrix_rank(jacobian) < k:
+    if n <= k or not is_determined(jacobian):
         return None
+    # Parameters differ in size by many orders: each is taken in units of its own column.
+    sizes = np.linalg.norm(jacobian, axis=0)
     squares = float(residuals @ residuals)
+    design = _Design(jacobian / sizes)
     if n < FEW_POINTS:
-        inverse = np.linalg.inv(jacobian.T @ jacobian)
-        return Spread(covariance=inverse * squares / (n - k), freedom=float(n - k), correlation=0.0, kind=STUDENT)
-    design = _Design(jacobian)
-    rho = design.correlation(float(residuals[1:] @ residuals[:-1]) / squares) if squares > 0 else 0.0
-    shape, trace, freedom = design.moments(rho)
-    return Spread(covariance=shape * squares / trace, freedom=max(freedom - 1, 1.0), correlation=rho, kind=SERIAL)
+        shape, trace, freedom, rho, kind = design.inverse, float(n - k), float(n - k), 0.0, STUDENT
+    else:
+        rho = design.correlation(float(residuals[1:] @ residuals[:-1]) / squares) if squares > 0 else 0.0
+        shape, trace, freedom = design.moments(rho)
+        freedom, kind = max(freedom - 1, 1.0), SERIAL
+    covariance = shape / np.outer(sizes, sizes) * (squares / trace)
+    return Spread(covariance=covariance, freedom=freedom, correlation=rho, kind=kind)
+
+
+def is_determined(jacobian: Float[FloatArray, "n k"]) -> bool:
+    """Whether every parameter moves the residuals in a direction of its own, as far as doubles can tell."""
+    sizes = np.linalg.norm(jacobian, axis=0)
+    if not (np.isfinite(jacobian).all() and (sizes > 0).all()):
+        return False
+    singular = np.linalg.svd(jacobian / sizes, compute_uv=False)
+    return bool(singular[-1] > SINGULAR * singular[0]) if singular.size else True
 
 
 class _Design:
@@ -96,7 +112,8 @@ class _Design:
     def __init__(self, jacobian: FloatArray) -> None:
         self._n = jacobian.shape[0]
         self._x = jacobian
-        self._inverse = np.linalg.inv(jacobian.T @ jacobian)
+        triangle = np.linalg.inv(np.linalg.qr(jacobian, mode="r"))
+        self.inverse = triangle @ triangle.T
         self._shifted = np.zeros_like(jacobian)
         self._shifted[1:] += jacobian[:-1] / 2
         self._shifted[:-1] += jacobian[1:] / 2
@@ -110,9 +127,9 @@ class _Design:
     def ratio(self, rho: float) -> float:
         """What r'Sr/r'r is on average, up to terms of order 1/n^2."""
         rx = self._correlated(rho)
-        inner = self._inverse @ (self._x.T @ rx)
-        shifted = self._inverse @ (self._x.T @ self._shifted)
-        top = (self._n - 1) * rho - 2 * np.trace(self._inverse @ (rx.T @ self._shifted)) + np.trace(inner @ shifted)
+        inner = self.inverse @ (self._x.T @ rx)
+        shifted = self.inverse @ (self._x.T @ self._shifted)
+        top = (self._n - 1) * rho - 2 * np.trace(self.inverse @ (rx.T @ self._shifted)) + np.trace(inner @ shifted)
         return float(top / (self._n - np.trace(inner)))
 
     def correlation(self, seen: float) -> float:
@@ -126,12 +143,12 @@ class _Design:
     def moments(self, rho: float) -> tuple[FloatArray, float, float]:
         """(X'X)^-1 X'RX (X'X)^-1, tr(MR), and tr(MR)^2/tr((MR)^2)."""
         rx = self._correlated(rho)
-        inner = self._inverse @ (self._x.T @ rx)
+        inner = self.inverse @ (self._x.T @ rx)
         trace = float(self._n - np.trace(inner))
         lags = np.arange(1, self._n)
         whole = self._n + 2 * float(np.sum((self._n - lags) * rho ** (2 * lags)))
-        squared = whole - 2 * float(np.trace(self._inverse @ (rx.T @ rx))) + float(np.trace(inner @ inner))
-        return inner @ self._inverse, trace, trace**2 / squared
+        squared = whole - 2 * float(np.trace(self.inverse @ (rx.T @ rx))) + float(np.trace(inner @ inner))
+        return inner @ self.inverse, trace, trace**2 / squared
 
 
 def band(jacobian: Float[FloatArray, "n k"], residuals: Float[FloatArray, " n"]) -> Float[FloatArray, "k 2"] | None:
@@ -166,7 +183,7 @@ def reach(
     """
     n, k = jacobian.shape
     largest = float(np.abs(residuals).max())
-    if n < k or np.linalg.matrix_rank(jacobian) < k:
+    if n < k or not is_determined(jacobian):
         return None
     if largest == 0:
         return np.zeros((directions.shape[0], 2))

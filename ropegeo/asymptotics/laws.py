@@ -25,7 +25,6 @@ Model: TypeAlias = Callable[[FloatArray], FloatArray]
 
 LARGEST_LENGTH = 1e150
 """Beyond, n itself is no double worth computing with: only laws in log n are fitted."""
-MANY_PLANES = 64
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -98,33 +97,29 @@ def power(data: DecayData) -> Law:
 
 
 def planes(data: DecayData, count: int | None = None) -> Law:
-    """Power -2/F with a whole number of planes F: the order that simultaneous approximation allows F equal rivals.
+    """Power -2/F with a known number of planes F: the order that simultaneous approximation allows.
 
-    F is the one of 1..64 with the least squared error, unless it is given.
+    With F unknown it is the power law, of which it is a case: then the exponent's interval says which F it may be.
     """
-    x = data.log_length
-    weights = 1 / _relative_sd(data) ** 2
-
-    def misfit(planes_used: int) -> float:
-        rest = data.log_margin + 2 / planes_used * x
-        return float(np.sum(weights * (rest - np.average(rest, weights=weights)) ** 2))
-
-    chosen = count or min(range(1, MANY_PLANES + 1), key=misfit)
-    level = float(np.mean(data.log_margin + 2 / chosen * x))
+    name, formula = "planes", "C n^(-2/F)"
+    if count is None:
+        return Law(name=name, formula=formula, why_not="F is not given; without it this is the power law")
+    chosen = count
+    level = float(np.mean(data.log_margin + 2 / chosen * data.log_length))
 
     def at(lengths: Sequence[int]) -> Model:
         falling = -2 / chosen * logarithms(lengths)
         return lambda p: math.log(p[0]) + falling
 
     return Law(
-        name="planes",
-        formula="C n^(-2/F)",
+        name=name,
+        formula=formula,
         parameters=("C",),
         positive=(True,),
         model=at(data.lengths),
         at=at,
         starts=((math.exp(_bounded(level)),),),
-        counted=1 if count else 2,
+        counted=1,
         fixed=(("F", str(chosen)),),
     )
 
@@ -233,9 +228,9 @@ def _retrieval_model(span: FloatArray, p: FloatArray) -> FloatArray:
     """The law of `retrieval` at given 2n - 3; its weight is 1 unless it is the third parameter."""
     omega, theta = p[0], p[1]
     weight = p[2] if p.size > 2 else 1.0
-    far = (omega - span * theta) / 2
     if not (0 < omega <= math.pi and 0 < theta < omega and weight > 0):
         return np.full(span.size, -1e3)
+    far = (omega - span * theta) / 2
     # Past its scope the law is no margin: a steep slope leads the search back.
     inside = np.log(np.sin(np.maximum(far, 1e-12))) + np.minimum(far, 0) * 1e3
     return np.asarray(math.log(weight) + math.log(2 * math.sin((omega - theta) / 2)) + inside)
@@ -252,11 +247,6 @@ def line(x: Float[FloatArray, " points"], y: Float[FloatArray, " points"]) -> tu
     spread = float(centred @ centred)
     slope = float(centred @ (y - y.mean())) / spread if spread > 0 else 0.0
     return slope, float(y.mean() - slope * x.mean())
-
-
-def _relative_sd(data: DecayData) -> FloatArray:
-    """What a squared deviation of log margin is divided by: sd/margin where one is given, else 1."""
-    return np.ones(len(data.lengths)) if data.sd is None else data.sd / data.margin
 
 
 def _bounded(logarithm: float) -> float:

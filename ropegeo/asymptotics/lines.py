@@ -17,12 +17,12 @@ from ropegeo._arrays import FloatArray
 from ropegeo.asymptotics.bounds import simultaneous_bound
 from ropegeo.asymptotics.data import DecayData, fraction_log
 from ropegeo.asymptotics.fitted_law import LawFit
-from ropegeo.asymptotics.laws import LARGEST_LENGTH
+from ropegeo.asymptotics.laws import LARGEST_LENGTH, logarithms
 from ropegeo.engine.diophantine import one_plane_staircase
 from ropegeo.exact import ClosedForm, Enclosure
 
-SMOOTH, STEPPED = 81, 600
-"""Lengths at which a line is computed: a band costs two linear programs at each where there is no noise."""
+SMOOTH, STEPPED, KNOTS = 81, 600, 24
+"""Lengths at which a line is computed, and its band: that costs two linear programs each where there is no noise."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,7 +67,14 @@ def law_line(fit: LawFit, data: DecayData) -> CurveLine | None:
     heights = fit.shape.log_margin(lengths)
     if heights is None:
         return None
-    band = None if is_stepped else fit.shape.band(lengths)
+    band = None
+    # At a few of the lengths, and its distance from the law interpolated: a convex function, so that the band of a law
+    # that is linear in its parameters becomes a little wider by that and never narrower.
+    knots = tuple(sorted({*lengths[:: max(1, len(lengths) // KNOTS)], lengths[-1]}))
+    middle, ends = fit.shape.log_margin(knots), None if is_stepped else fit.shape.band(knots)
+    if ends is not None and middle is not None:
+        x, at = logarithms(lengths), logarithms(knots)
+        band = heights[:, None] + np.column_stack([np.interp(x, at, ends[:, side] - middle) for side in (0, 1)])
     return CurveLine(
         name=f"law: {fit.law}",
         lengths=lengths,
@@ -95,6 +102,8 @@ def staircase_line(angle: ClosedForm, data: DecayData, first: int, last: int) ->
     steps = one_plane_staircase(angle, max(data.reaches_at([last])))
     begins = (_first_to_see(data, t) for t in steps.steps)
     lengths = tuple(sorted({first, last, *(n for n in begins if first < n < last)}))
+    if len(lengths) > STEPPED:  # finer than a picture: milliseconds each
+        lengths = spaced_lengths(first, last, STEPPED)
     places = [steps.index_at(reach) for reach in data.reaches_at(lengths)]
     heights = {place: _log_middle(steps.margin(place)) for place in set(places)}
     log_margin = np.array([heights[place] for place in places])
@@ -153,7 +162,7 @@ def spaced_lengths(first: int, last: int, count: int) -> tuple[int, ...]:
 
     Example:
         >>> spaced_lengths(10, 1000, 5), spaced_lengths(3, 5, 9)
-        ((10, 31, 100, 316, 1000), (3, 4, 5))
+        ((10, 32, 100, 316, 1000), (3, 4, 5))
     """
     octaves = math.log2(last) - math.log2(first)
     between = set()

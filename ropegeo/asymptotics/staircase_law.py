@@ -48,7 +48,7 @@ _NARROW, _WIDE = (32, 2), (160, 6)
 """Paths kept at each stage, and paths improved at the end: first to learn how near paths come, then to find the others."""
 _SLACK, _ROUNDING = 1.1, 1e-6
 """The search judges by polynomials; it may keep paths that are so much too far away."""
-_ROUNDS = 10
+_ROUNDS = 6
 _RATIO = 1.3
 _MOST_FIRST_STEPS = 20_000
 _EXTREMES = 24
@@ -305,13 +305,17 @@ def _hull(points: Points, alike: list[Paths], limit: float) -> tuple[float, floa
 
     The rest of a path moves its turn by far less than paths differ; so it is moved for the outermost ones only.
     """
-    low, high = 1.0, 0.0
-    for paths in alike:
-        order = np.argsort(_turns(paths, paths.rest))
-        paths = paths.at(np.unique(np.append(order[:_EXTREMES], order[-_EXTREMES:])))
-        for end in _rest_interval(points, paths, limit):
-            turns = _turns(paths, end)
-            low, high = min(low, float(turns.min(initial=1.0))), max(high, float(turns.max(initial=0.0)))
+    alike = [paths for paths in alike if paths.cost.size]
+    turns = [_turns(paths, paths.rest) for paths in alike]
+    every = np.sort(np.concatenate(turns))
+    first, last = every[:_EXTREMES][-1], every[-_EXTREMES:][0]
+    low, high = float(every[0]), float(every[-1])
+    for paths, mine in zip(alike, turns, strict=True):
+        is_outer = (mine <= first) | (mine >= last)
+        if is_outer.any():
+            outer = paths.at(is_outer)
+            ends = [_turns(outer, end) for end in _rest_interval(points, outer, limit)]
+            low, high = min(low, *(float(end.min()) for end in ends)), max(high, *(float(end.max()) for end in ends))
     return low * (1 - _ULPS), min(high * (1 + _ULPS), 0.5)
 
 

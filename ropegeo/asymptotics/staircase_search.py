@@ -395,6 +395,16 @@ class _Children(NamedTuple):
     costs: FloatArray
 
 
+class _Waiting(NamedTuple):
+    """Children of the paths kept at stage `source`, not yet fitted."""
+
+    source: int
+    rows: IntArray
+    quotients: FloatArray
+    costs: FloatArray
+    cells: FloatArray
+
+
 def _children(points: Points, paths: Paths, group: int, limit: float, *, is_empty: bool) -> _Children:
     """Paths one quotient longer that may end within the limit: for each group that the next step may begin with, some.
 
@@ -528,7 +538,7 @@ class _Beam:
     def __init__(self, points: Points, width: int, limit: float) -> None:
         self._points, self._width, self._limit = points, width, limit
         self._open: dict[int, Paths] = {}
-        self._waiting: dict[int, list[tuple[int, _Children]]] = {end: [] for end in range(1, points.groups + 1)}
+        self._waiting: dict[int, list[_Waiting]] = {end: [] for end in range(1, points.groups + 1)}
 
     def ends(self) -> Paths:
         """Stage by stage; the last one is that of steps beyond all points."""
@@ -548,17 +558,15 @@ class _Beam:
                 found = _open_paths(points, np.concatenate([found.pair, grown.pair]), tails, group)
             self._open[group] = found = self._kept(found, group)
             children = _children(points, found, group, self._limit, is_empty=False)
+            before, q = found.last[children.rows].T
+            cells = _cells(children.quotients * q + before, q, found.common[children.rows])
             for further in np.unique(children.groups):
-                chosen = np.flatnonzero(children.groups == further)
-                part = _Children(*(values[chosen] for values in children))
-                best = _selected(part.costs, self._children_cells(group, part), _TAKEN * self._width)
-                self._waiting[int(further)].append((group, _Children(*(values[best] for values in part))))
+                mine = np.flatnonzero(children.groups == further)
+                mine = mine[_selected(children.costs[mine], cells[mine], _TAKEN * self._width)]
+                part = _Waiting(group, children.rows[mine], children.quotients[mine], children.costs[mine], cells[mine])
+                self._waiting[int(further)].append(part)
         pair, tail = self._candidates(points.groups)
         return whole_paths(points, pair, tail, np.full(len(pair), 0.5))
-
-    def _children_cells(self, group: int, children: _Children) -> FloatArray:
-        before, q = self._open[group].last[children.rows].T
-        return _cells(children.quotients * q + before, q, self._open[group].common[children.rows])
 
     def _kept(self, paths: Paths, group: int) -> Paths:
         good = np.flatnonzero(paths.cost + self._points.ahead[group] <= self._limit)
@@ -568,16 +576,16 @@ class _Beam:
     def _candidates(self, group: int) -> tuple[FloatArray, FloatArray]:
         """Pairs and tails to be fitted at a stage: paths that begin here, and children of earlier ones."""
         pairs, costs = _beginnings(self._points, group)
-        cells, waiting = [_cells(pairs[:, 1], pairs[:, 0], 0.0)], self._waiting.pop(group)
-        cells += [self._children_cells(source, children) for source, children in waiting]
-        costs = np.concatenate([costs, *(children.costs for _, children in waiting)])
+        waiting = self._waiting.pop(group)
+        costs = np.concatenate([costs, *(part.costs for part in waiting)])
+        cells = np.concatenate([_cells(pairs[:, 1], pairs[:, 0], 0.0), *(part.cells for part in waiting)])
         is_taken = np.zeros(costs.size, dtype=bool)
-        is_taken[_selected(costs, np.concatenate(cells), _TAKEN * self._width)] = True
+        is_taken[_selected(costs, cells, _TAKEN * self._width)] = True
         is_taken &= costs + self._points.ahead[group] <= self._limit
-        taken = np.split(is_taken, np.cumsum([part.size for part in cells])[:-1])
+        taken = np.split(is_taken, np.cumsum([len(pairs), *(part.costs.size for part in waiting)])[:-1])
         found = [(pairs[taken[0]], np.zeros((int(taken[0].sum()), 0)))]
-        for (source, children), mine in zip(waiting, taken[1:], strict=True):
-            found.append(_longer(self._open[source], children.rows[mine], children.quotients[mine]))
+        for part, mine in zip(waiting, taken[1:], strict=True):
+            found.append(_longer(self._open[part.source], part.rows[mine], part.quotients[mine]))
         size = max(tail.shape[1] for _, tail in found)
         return np.concatenate([pair for pair, _ in found]), np.concatenate([_wide(tail, size) for _, tail in found])
 

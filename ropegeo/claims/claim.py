@@ -26,7 +26,7 @@ class Status(StrEnum):
     IN_SCOPE = "holds in scope"
     """True under a condition that the source does not state, or states otherwise; the condition is the scope."""
     REPAIRED = "fails as stated, repaired"
-    """A counterexample is given, and the repaired statement is proved."""
+    """A counterexample is given, and the repaired statement is proved, but for theorems that are cited, if any."""
     CITED = "cited"
     """Proved but for a theorem that is cited, by name and place."""
 

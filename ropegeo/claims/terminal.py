@@ -359,7 +359,7 @@ def _apart(before: _Part, part: _Part, shown: str) -> bool:
     if _Role.SIGN in roles:
         return False
     if part.role is _Role.OPENING:
-        return before.role is _Role.FRACTION
+        return before.role is _Role.FRACTION or (shown[0].isalpha() and before.text[-1].isalnum())
     return part.role in (_Role.FUNCTION, _Role.FRACTION) or _would_merge(before, shown)
 
 
@@ -380,16 +380,17 @@ def _bracketed(parts: list[_Part], *, product: bool = False) -> str:
     signs = any(part.role is _Role.SIGN for part in parts)
     if len(parts) == 1 and not roles & loose and " " not in text:
         return text
-    if _is_one_bracket(text):
+    if _is_one_bracket(parts):
         return text
     if product and not roles & loose and not signs:
         return text
     return f"({text})"
 
 
-def _is_one_bracket(text: str) -> bool:
-    """Whether a text is one pair of brackets, or a name with one, as in `sqrt(2)`."""
-    match = re.fullmatch(r"[a-z]*\((.*)\)", text)
+def _is_one_bracket(parts: list[_Part]) -> bool:
+    """Whether parts are one pair of brackets, or a function with one, as `cos(x)`; q(x), a product, is not."""
+    head = re.escape(parts[0].text) if parts and parts[0].role is _Role.FUNCTION else "(?:floor|ceil)?"
+    match = re.fullmatch(rf"{head}\((.*)\)", _joined(parts))
     if match is None:
         return False
     depth = 0

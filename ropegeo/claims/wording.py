@@ -24,7 +24,10 @@ STATUSES = {
     Status.PROVED: "what the source states is proved here, and no theorem is cited",
     Status.CITED: "what the source states is proved here but for theorems that are cited, by name and place",
     Status.IN_SCOPE: "true under a condition that the source does not state, or states otherwise; the scope names it",
-    Status.REPAIRED: "false as the source prints it: numbers show it, and a repaired statement is proved in its place",
+    Status.REPAIRED: (
+        "false as the source prints it: numbers show it, and a repaired statement is proved in its place, but for the "
+        "theorems it cites, if any"
+    ),
 }
 """Status of a claim to its meaning."""
 

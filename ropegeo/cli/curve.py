@@ -162,12 +162,15 @@ def _picture(request: HeadRequest, curve: MarginCurve, suffix: str) -> bytes:
     bounds = {}
     if recipe.mode not in LETTER_MODES:
         # Beyond 1e150 the bounds leave the range of doubles and are not drawn.
-        ns = np.array([float(n) if n < 10**150 else np.nan for n in dense.lengths])
-        aimed = float(offset) if offset < 10**150 else np.nan
-        reach = np.maximum(aimed, ns - 1 - aimed)
+        inside = np.array([max(n, offset) < 10**150 for n in dense.lengths])
+        ns = np.array([float(n) for n in np.array(dense.lengths, dtype=object)[inside]])
         if len(recipe.planes) == 1:
-            bounds["Dirichlet: 1 - cos(2π/(T+1))"] = dirichlet_bound(reach)
-            bounds["Theorem 3.2 as printed: 2π²/n²"] = index_bound_as_printed(ns)
+            for name, values in (
+                ("Dirichlet: 1 - cos(2π/(T+1))", dirichlet_bound(np.maximum(offset, ns - 1 - offset))),
+                ("Theorem 3.2 as printed: 2π²/n²", index_bound_as_printed(ns)),
+            ):
+                bounds[name] = np.full(inside.size, np.nan)
+                bounds[name][inside] = values
     planes = f"plane {recipe.planes[0]}" if len(recipe.planes) == 1 else f"{len(recipe.planes)} planes"
     title = f"Margin, {recipe.mode.replace('_', ' ')} head ({curve.margin_of}): {planes} of {recipe.spectrum.source}"
     return figure_bytes(curve_figure(dense, curve, title=title, bounds=bounds), suffix)

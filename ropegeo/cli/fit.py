@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ropegeo._version import __version__
-from ropegeo.asymptotics.compare import VERDICTS, Comparison, compare_decay
+from ropegeo.asymptotics.compare import Comparison, compare_decay
 from ropegeo.asymptotics.curve_input import read_curve
 from ropegeo.asymptotics.data import DecayData, curve_data
 from ropegeo.asymptotics.fit import STATUSES, DecayFit, fit_decay
-from ropegeo.asymptotics.fitted_law import Estimate, LawFit
-from ropegeo.asymptotics.intervals import KINDS
 from ropegeo.cli.curve import drawn_curve, head_title
+from ropegeo.cli.fit_text import comparison_lines, fit_lines, law_numbers, law_table, points_text
 from ropegeo.cli.output import Destinations, busy, console, json_text, print_json, printable, suffix_of, table, working
 from ropegeo.cli.request import HeadRequest, head_curve, read_head, read_head_file, read_integer
 from ropegeo.construct.recipe import LETTER_MODES
@@ -32,15 +31,8 @@ if TYPE_CHECKING:
 
 LABEL = 13
 """Columns for the labels below the table."""
-PARAMETERS = 58
-"""Columns for the parameters of a law."""
 DIGITS = 17
 DISAGREE = ("differs", "differs_by_factor", "opposite_signs")
-LEFT_OUT = {
-    "bound": "upper bounds only",
-    "undecided": "sign not decided",
-    "unresolved": "not known well enough",
-}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -74,10 +66,10 @@ def run(
     if which.compare is not None:
         request = _head(head, rope, head_file, data, given)
         angle = _one_angle(request)
-        data = _aimed(data, request.offset or request.built.recipe.offset)
+        data = _aimed(data, which.column, request.offset or request.built.recipe.offset)
     elif rope.angle is not None:
         angle = read_angle(rope.angle)
-        data = _aimed(data, None if head.offset is None else _offset(head.offset))
+        data = _aimed(data, which.column, None if head.offset is None else _offset(head.offset))
     theory = None if request is None else _compared(request, given, which.column)
     with busy("fitting laws"):
         fit = fit_decay(
@@ -136,9 +128,9 @@ def _offset(text: str) -> int:
     return offset
 
 
-def _aimed(data: DecayData, offset: int | None) -> DecayData:
+def _aimed(data: DecayData, column: str, offset: int | None) -> DecayData:
     """The data with the offset that is asked for. `worst` and `best` range over all offsets and have none."""
-    return data if offset is None or not data.source.startswith("margin") else replace(data, offset=offset)
+    return data if offset is None or column != "margin" else replace(data, offset=offset)
 
 
 def _head(
@@ -199,17 +191,19 @@ def _json(fit: DecayFit, theory: Theory | None) -> dict[str, Any]:
 def _show(fit: DecayFit, theory: Theory | None, angle: str | None, written: Sequence[str]) -> None:
     out = console()
     out.print(printable(f"Fit: {fit.source}"), style="bold", soft_wrap=True)
-    _print(_points(fit))
+    _print(points_text(fit))
     if fit.fits:
-        columns = [("law", "left"), ("parameters", "left"), ("rms", "right"), ("dAICc", "right"), ("weight", "right")]
         out.print()
-        out.print(table("", columns, [_row(fit, law, angle) for law in fit.fits]))
+        out.print(table("", *law_table(fit, angle)))
         out.print()
-    for label, text in _lines(fit):
+    for label, text in fit_lines(fit):
         _print(f"{label:<{LABEL}}{text}")
     if theory is not None:
         out.print()
-        for label, text in _comparison_lines(theory):
+        recipe = theory.request.built.recipe
+        in_logits = f", beta {recipe.beta:g}" if theory.data.unit != "beta" else ""
+        _print(f"{'theory':<{LABEL}}{head_title(theory.request.built)}{in_logits}")
+        for label, text in comparison_lines(theory.comparison):
             _print(f"{label:<{LABEL}}{text}")
     for path in written:
         out.print(f"wrote {path}")
@@ -219,181 +213,6 @@ def _print(text: str) -> None:
     out = console()
     for line in textwrap.wrap(printable(text), out.width, subsequent_indent=" " * LABEL, break_on_hyphens=False):
         out.print(line, soft_wrap=True)
-
-
-def _points(fit: DecayFit) -> str:
-    given = f"{fit.points_given} points given, {fit.points_used} used"
-    if fit.lengths is not None:
-        ends = "ends of steps, " if fit.on_envelope else ""
-        given += f": {ends}lengths {short(fit.lengths[0])} to {short(fit.lengths[1])}"
-    if fit.on_envelope and not fit.ends_known:
-        given += " (a step ends where the lengths given show it)"
-    left_out = [f"{count} {LEFT_OUT[kind]}" for kind, count in fit.left_out]
-    kind = "measured margins" + (" with standard deviations" if fit.data.sd is not None else "")
-    kind = "computed margins, without noise" if fit.is_exact else kind
-    return "; ".join([given, *([f"left out: {', '.join(left_out)}"] if left_out else []), kind])
-
-
-def _row(fit: DecayFit, law: LawFit, angle: str | None) -> list[str]:
-    gap = law.aicc - fit.fits[0].aicc
-    compared = math.isfinite(gap)
-    return [
-        law.law,
-        "\n".join(_packed(_numbers(law, angle), PARAMETERS)) or "none",
-        _deviation(law.rms),
-        (f"{gap:.1f}" if gap < 1e5 else _power(gap)) if compared else "-",
-        _share(fit.weights[law.law]) if compared else "-",
-    ]
-
-
-def _numbers(law: LawFit, angle: str | None) -> list[str]:
-    """The numbers of a law: fitted ones with their intervals, and known ones; an angle as it was given."""
-    numbers = [f"{name} {estimate_text(estimate)}" for name, estimate in law.parameters.items()]
-    return numbers + [f"{name} = {angle if name == 'angle' and angle else text}" for name, text in law.fixed.items()]
-
-
-def _lines(fit: DecayFit) -> Iterator[tuple[str, str]]:
-    """Everything below the table: label and text."""
-    if fit.exponent is not None:
-        on = " on the envelope" if fit.on_envelope else ""
-        yield "exponent", f"{estimate_text(fit.exponent)} of n{on}, by the power law"
-    for kind, names in _kinds(fit).items():
-        yield "intervals", f"of {names}: {KINDS[kind]}" if len(_kinds(fit)) > 1 else KINDS[kind]
-    if fit.plain_slope is not None:
-        yield (
-            "plain slope",
-            f"{fit.plain_slope:.3f} of the line through the logarithms of all positive points given: biased on a "
-            "staircase, depends on which lengths are sampled",
-        )
-    shown = fit.fit(fit.chosen) if fit.chosen else None
-    if shown is not None:
-        yield "residuals", _residuals(fit, shown)
-    short_of = [law.law for law in fit.fits if not math.isfinite(law.aicc)]
-    if short_of:
-        yield "not compared", f"{', '.join(short_of)}: too few points for so many free numbers"
-    for name, why in fit.not_fitted:
-        yield "not fitted", f"{name}: {why}"
-    if fit.first_nonpositive is not None:
-        yield "fails", f"the first length given with a margin of 0 or below is {short(fit.first_nonpositive)}"
-    if fit.status != "ok":
-        yield "status", f"{fit.status}: {STATUSES[fit.status]}"
-        yield "because", fit.reason
-    if fit.chosen is not None:
-        yield "chosen", fit.chosen + (f": {fit.reason}" if fit.status == "ok" else "")
-
-
-def _kinds(fit: DecayFit) -> dict[str, str]:
-    """Each kind of interval in the table, and the parameters that have it."""
-    found: dict[str, list[str]] = {}
-    for law in fit.fits:
-        for name, estimate in law.parameters.items():
-            names = found.setdefault(estimate.kind, [])
-            if name not in names:
-                names.append(name)
-    return {kind: ", ".join(names) for kind, names in found.items()}
-
-
-def _residuals(fit: DecayFit, law: LawFit) -> str:
-    nature = "deterministic, no noise" if fit.is_exact else "taken as noise"
-    texts = [f"of {law.law}: {nature}", f"at most {_deviation(law.largest).replace('x ', 'a factor ')}"]
-    if math.isfinite(law.lag1) and law.rms > 1e-12:
-        texts.append(f"neighbours correlate by {law.lag1:.2f}")
-    if not fit.is_exact:
-        allowed = f"a correlation of {law.correlation:.2f} between the errors of neighbours is allowed for"
-        texts.append(allowed if law.correlation else "none between errors is allowed for")
-    if math.isfinite(law.scale):
-        texts.append(f"on the whole {law.scale:.2g} times the standard deviations given")
-    return ", ".join(texts)
-
-
-def _comparison_lines(theory: Theory) -> Iterator[tuple[str, str]]:
-    found, recipe = theory.comparison, theory.request.built.recipe
-    in_logits = f", beta {recipe.beta:g}" if theory.data.unit != "beta" else ""
-    yield "theory", head_title(theory.request.built) + in_logits
-    yield "verdict", f"{found.verdict}: {VERDICTS[found.verdict]}"
-    exact = not math.isfinite(found.p_agrees)
-    if found.verdict == "identical":
-        yield "apart", f"by no more than rounding at {found.points} lengths"
-    elif math.isfinite(found.factor.value):
-        noise = ": of computed margins, without noise" if exact else ""
-        yield "data/theory", f"factor {estimate_text(found.factor)}, drift n^{estimate_text(found.drift)}{noise}"
-    if not exact:
-        yield (
-            "p",
-            f"{found.p_agrees:.2g} for a departure as large by noise alone; {found.p_factor:.2g} for a drift as large "
-            "beside a constant factor",
-        )
-    if found.at is not None and found.verdict != "identical":
-        apart = f"a factor {found.largest:.4g}" if math.isfinite(found.largest) else "a factor above 1e300"
-        yield "apart", f"by {apart} at most, at length {short(found.at)}; {found.points} lengths compared"
-    if found.opposite:
-        shown = ", ".join(short(n) for n in found.opposite[:8]) + (", ..." if len(found.opposite) > 8 else "")
-        yield "signs", f"opposite at {len(found.opposite)} lengths: {shown}"
-
-
-def estimate_text(estimate: Estimate) -> str:
-    """A number and its interval, to two digits of the interval's width.
-
-    Example:
-        >>> estimate_text(Estimate(value=-1.99213, low=-2.02060, high=-1.95979, kind="enclosure"))
-        '-1.992 [-2.021, -1.960]'
-        >>> estimate_text(Estimate(value=0.0027, low=0.0027 - 1e-15, high=0.0027 + 2e-15, kind="enclosure"))
-        '0.0027 (+-2e-15)'
-    """
-    ends = (estimate.low, estimate.high)
-    if any(map(math.isnan, ends)):
-        return f"{_short_float(estimate.value, 4)} (no interval)"
-    if not all(map(math.isfinite, ends)):
-        return f"{_short_float(estimate.value, 3)} ({_short_float(ends[0], 2)}, {_short_float(ends[1], 2)})"
-    width, size = ends[1] - ends[0], max(abs(estimate.value), *map(abs, ends))
-    if width < 1e-8 * size:  # both ends would be the same digits again
-        half = max(estimate.value - ends[0], ends[1] - estimate.value)
-        digits = 10 if half <= 0 else min(max(math.ceil(math.log10(size / half)) + 1, 9), 15)
-        return f"{estimate.value:.{digits}g} (+-{_power(half)})"
-    digits = max(math.ceil(math.log10(size / width)) + 2, 2)
-    value, low, high = (_short_float(number, digits) for number in (estimate.value, *ends))
-    return f"{value} [{low}, {high}]"
-
-
-def _short_float(value: float, digits: int) -> str:
-    if value == 0 or not math.isfinite(value):
-        return f"{abs(value):g}" if value == 0 else f"{value:g}"
-    text = f"{value:#.{digits}g}".rstrip(".")
-    mantissa, mark, exponent = text.partition("e")
-    return f"{mantissa.rstrip('.')}e{int(exponent)}" if mark else text
-
-
-def _packed(parts: Sequence[str], width: int) -> list[str]:
-    """Parts joined by commas, in lines that break between parts only."""
-    lines: list[str] = []
-    for part in parts:
-        if lines and len(lines[-1]) + 2 + len(part) <= width:
-            lines[-1] += f", {part}"
-        else:
-            lines.append(part)
-    return lines
-
-
-def _deviation(logarithm: float) -> str:
-    """A deviation of the log margin: per cent, or a factor where it is large."""
-    if logarithm == 0:
-        return "0 %"
-    if logarithm < 0.5:
-        return f"{100 * logarithm:.3g} %" if logarithm > 1e-6 else f"{_power(100 * logarithm)} %"
-    factor = math.exp(min(logarithm, 700))
-    return f"x {factor:.3g}" if factor < 1000 else f"x {factor:.0f}" if factor < 1e5 else f"x {_power(factor)}"
-
-
-def _share(weight: float) -> str:
-    return f"{weight:.2f}" if weight >= 0.005 else _power(weight) if weight > 1e-99 else "<1e-99"
-
-
-def _power(value: float) -> str:
-    """One digit and its power of ten; 0 as it is."""
-    if value == 0:
-        return "0"
-    mantissa, _, exponent = f"{value:.0e}".partition("e")
-    return f"{mantissa}e{int(exponent)}"
 
 
 # ---- what is drawn ----
@@ -425,7 +244,8 @@ def _picture(
         exact = curve_data(whole, column=which.column)
         exact = _in_unit_of(given, exact, theory.request.built.recipe.beta).between(first, last)
         is_stepped = theory.request.built.recipe.mode not in LETTER_MODES
-        line = curve_line(f"theory: {head_title(theory.request.built)}", exact, is_stepped=is_stepped)
+        name = head_title(theory.request.built).replace("fixed offset, ", "")
+        line = curve_line(f"theory: {name}", exact, is_stepped=is_stepped)
     elif angle is not None:
         line = staircase_line(angle, given, first, last)
         line = None if line is None else _at_fitted_height(line, fit)
@@ -433,7 +253,7 @@ def _picture(
         given,
         fit.data,
         title=f"Fit: {fit.source}",
-        subtitle=f"{chosen.law}: {', '.join(_numbers(chosen, angle_text))}"
+        subtitle=f"{chosen.law}: {', '.join(law_numbers(chosen, angle_text))}"
         if chosen
         else f"{fit.status}: {STATUSES[fit.status]}",
         law=None if chosen is None else law_line(chosen, fit.data),

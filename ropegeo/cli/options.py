@@ -65,7 +65,9 @@ class HeadOptions:
     ] = None
     plane: Annotated[
         str | None,
-        typer.Option(help="Plane, counted from 0, or 'best' for --length. (default: 0)", rich_help_panel=HEAD),
+        typer.Option(
+            help="Plane, counted from 0, or 'best' for the largest length. (default: 0)", rich_help_panel=HEAD
+        ),
     ] = None
     planes: Annotated[
         str | None, typer.Option(help="Several planes: '0-20', '0,3,7' or 'all'.", rich_help_panel=HEAD)

@@ -70,7 +70,8 @@ def index_softmax_scale(profile: LogitProfile, length: int, *, query: Query | st
         beta_min in units of the logit; 0 where every positive beta does.
 
     Raises:
-        InvalidInputError: an offset outside the length, an unknown query, or a tie (margin 0), which no scale resolves.
+        InvalidInputError: an offset outside the length or not one of the query's, an unknown query, or a tie (margin
+            0), which no scale resolves.
         UnsupportedError: a margin below `SMALLEST_MARGIN`, or a length beyond what is streamed.
 
     Accuracy: relative error below `LOGIT_ERROR` divided by the margin.
@@ -85,6 +86,10 @@ def index_softmax_scale(profile: LogitProfile, length: int, *, query: Query | st
         raise InvalidInputError(
             f"index_softmax_scale: a letter query has offset 0, this profile {offset}; for a head of fixed offset use "
             "query='fixed'"
+        )
+    if query == "fixed" and offset == 0:
+        raise InvalidInputError(
+            "index_softmax_scale: a fixed offset of 0 reads the query's own position; use query='letter'"
         )
     period = common_period(profile)
     if period is not None and period <= max(offset, n - 1 - offset):

@@ -16,7 +16,7 @@ from ropegeo.asymptotics.lines import CurveLine
 from ropegeo.plots.canvas import BLACK, BLUE, COLOURS, FAINT, GREEN, SKY, VERMILLION, new_figure, plain, settings
 from ropegeo.plots.log_axes import legend_below, log_axes
 
-MANY = 4000
+MANY = 2000
 """More points than this are drawn as an image within the picture."""
 
 
@@ -63,8 +63,7 @@ def fit_figure(
         log_axes(axes, [math.log10(n) for n in (*given.lengths, *used.lengths)], np.concatenate(drawn))
         if law is not None and law.band is not None:
             _draw_band(axes, law, law.band)
-        for data in (given, used):
-            _draw_deviations(axes, data, is_named=data is used)
+        _draw_deviations(axes, given)
         legend_below(figure, axes)
     return figure
 
@@ -102,8 +101,9 @@ def _draw_points(axes: Axes, given: DecayData, used: DecayData) -> None:
     edge: Any = {"markeredgecolor": BLACK, "markeredgewidth": 0.8 if size > 4 else 0.3}
     if used.lengths:
         axes.plot(
-            _positions(used.lengths), _log10(used.log_margin), "o", color=COLOURS["asked"], markersize=size, zorder=6,
-            label="points used" if others.lengths else "data", gid="used", rasterized=len(used.lengths) > MANY, **edge,
+            _positions(used.lengths), _log10(used.log_margin), "o", color=COLOURS["asked"], markersize=size,
+            label="points used" if others.lengths else "data", gid="used", rasterized=len(used.lengths) > MANY,
+            zorder=6 if len(used.lengths) <= 200 else 2.6, **edge,  # a cloud of points would hide the law
         )  # fmt: skip
     lost = _positions(given.at(~given.positive).lengths)
     if lost.size:
@@ -123,7 +123,7 @@ def _draw_band(axes: Axes, line: CurveLine, band: FloatArray) -> None:
     )  # fmt: skip
 
 
-def _draw_deviations(axes: Axes, data: DecayData, *, is_named: bool) -> None:
+def _draw_deviations(axes: Axes, data: DecayData) -> None:
     """Each margin with its standard deviation to both sides; down to the edge where the lower end is not positive."""
     wins = data.positive
     if data.sd is None or not wins.any():
@@ -133,6 +133,6 @@ def _draw_deviations(axes: Axes, data: DecayData, *, is_named: bool) -> None:
     low = np.where(relative < 1, np.log10(np.maximum(1 - relative, 1e-300)), -np.inf)
     axes.vlines(
         _positions(data.at(wins).lengths), np.maximum(heights + low, axes.get_ylim()[0] - 1),
-        heights + np.log10(1 + relative), color=FAINT, linewidth=0.8, zorder=5.5,
-        label="one standard deviation" if is_named else "_nolegend_", gid="sd",
+        heights + np.log10(1 + relative), color=FAINT, linewidth=0.8, zorder=2.5, label="one standard deviation",
+        gid="sd", rasterized=heights.size > MANY,
     )  # fmt: skip

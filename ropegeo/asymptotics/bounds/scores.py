@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from ropegeo._arrays import FloatArray
-from ropegeo.asymptotics.bounds.scope import within
+from ropegeo.asymptotics.bounds.scope import doubles, sizeable, within
 
 
 def swap_scores(
-    before_a: Float[FloatArray, "*#shape"],
-    before_b: Float[FloatArray, "*#shape"],
-    after_a: Float[FloatArray, "*#shape"],
-    after_b: Float[FloatArray, "*#shape"],
-) -> tuple[Float[FloatArray, "*#shape"], Float[FloatArray, "*#shape"]]:
+    before_a: ArrayLike,
+    before_b: ArrayLike,
+    after_a: ArrayLike,
+    after_b: ArrayLike,
+) -> tuple[Float[FloatArray, "*shape"], Float[FloatArray, "*shape"]]:
     """Positional score cos(phi - phi') and symbolic score sin(phi + phi') of one swap, from four logits.
 
     tan phi = exp(before_b - before_a), tan phi' = exp(after_b - after_a). The arguments are named after positions: if
@@ -27,7 +28,7 @@ def swap_scores(
     C[a, a], C[b, b], C[a, b], C[b, a]. The other positions, and a constant added to all logits, do not matter.
 
     Args:
-        before_a: logit at position a before the swap, finite; nats, that is, as softmax takes it.
+        before_a: logit at position a before the swap, of size up to 1e150; nats, that is, as softmax takes it.
         before_b: at position b before the swap.
         after_a: at position a after the swap.
         after_b: at position b after the swap.
@@ -36,7 +37,7 @@ def swap_scores(
         The positional score and the symbolic score, each above 0 (or 0 by underflow) and at most 1.
 
     Raises:
-        InvalidInputError: a logit that is infinite or NaN.
+        InvalidInputError: anything else.
 
     Accuracy: relative error below 1e-15 (1 + |before_b - before_a| + |after_b - after_a|), with the two differences as
         doubles give them and down to 1e-300; exactly 1 where they are equal (positional) or opposite (symbolic).
@@ -49,15 +50,8 @@ def swap_scores(
         >>> [round(float(score), 6) for score in swap_scores(zero, two, two, zero)]  # logits move with the contents
         [0.265802, 1.0]
     """
-    finite = np.isfinite(before_a) & np.isfinite(before_b) & np.isfinite(after_a) & np.isfinite(after_b)
-    within(
-        "swap_scores",
-        finite,
-        "finite logits",
-        before_a=before_a,
-        before_b=before_b,
-        after_a=after_a,
-        after_b=after_b,
+    before_a, before_b, after_a, after_b = doubles(
+        "swap_scores", before_a=before_a, before_b=before_b, after_a=after_a, after_b=after_b
     )
     before, after = before_b - before_a, after_b - after_a
     even, odd = np.asarray(np.abs(before + after) / 2), np.asarray(np.abs(before - after) / 2)
@@ -72,13 +66,13 @@ def _hypotenuse(along: FloatArray, across: FloatArray) -> FloatArray:
     return score
 
 
-def exclusion_gap(gamma: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*shape"]:
+def exclusion_gap(gamma: ArrayLike) -> Float[FloatArray, "*shape"]:
     """log tan(pi/4 + arccos(1 - gamma)): if both scores of a swap are at least 1 - gamma, no logit gap is larger.
 
     The gap is |before_b - before_a| or |after_b - after_a| of `swap_scores`. Attained where the other one is 0.
 
     Args:
-        gamma: 0 <= gamma < 1 - 1/sqrt(2); from there on both scores may be this high whatever the gap.
+        gamma: 0, or 1e-150 <= gamma < 1 - 1/sqrt(2); from there on both scores may be this high whatever the gap.
 
     Raises:
         InvalidInputError: anything else.
@@ -91,6 +85,8 @@ def exclusion_gap(gamma: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*sha
         >>> float(exclusion_gap(np.array(0.0)))
         0.0
     """
+    (gamma,) = doubles("exclusion_gap", gamma=gamma)
+    sizeable("exclusion_gap", gamma=gamma)
     cosine = 1 - gamma
     within("exclusion_gap", (gamma >= 0) & (cosine >= np.sqrt(0.5)), "0 <= gamma < 1 - 1/sqrt(2)", gamma=gamma)
     sine = np.sqrt(gamma * (2 - gamma))
