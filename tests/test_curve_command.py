@@ -225,6 +225,12 @@ HEADS = [
 ]
 
 
+@pytest.mark.parametrize("head", ["--offset 0 --lengths 1001,1e160", "--offset 1e160 --lengths 1e161,1e162"])
+def test_bounds_are_drawn_as_far_as_they_are_doubles(head: str, run: Run) -> None:
+    run(f"curve --mode index --angle 1 {head} --plot x.svg")
+    assert Path("x.svg").stat().st_size > 1000
+
+
 @pytest.mark.parametrize("head", HEADS)
 def test_files_say_what_the_json_says(head: str, run: Run) -> None:
     data = json.loads(run(f"curve {head} --json"))

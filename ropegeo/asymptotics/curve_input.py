@@ -52,7 +52,8 @@ def read_curve(path: str | Path, *, column: str = "margin") -> DecayData:
         column: which margin: `margin`, `best` or `worst`.
 
     Returns:
-        The data; whether the rows are the steps of a staircase (`curve --records`) is read off the file.
+        The data. That the rows are all the steps of a staircase (`curve --records`) is said by JSON and npz; a CSV is
+        taken for such if each of its rows has its runner-up at the farthest displacement, but is not certain to be.
 
     Raises:
         FileFormatError: not such a file, with the row and what is wrong with it: a malformed number, NaN, unsorted or
@@ -181,7 +182,9 @@ def _of_npz(content: bytes, column: str) -> DecayData:
     is_whole = about.get("complete_to") is not None
     if is_whole:
         check_steps(column, reach_of("margin", *words).get("offset", data.offset))
-    return replace(data, begins=data.begins or is_whole, **{"reach_known": True, **reach_of(column, *words)})
+    return replace(
+        data, begins=data.begins or is_whole, whole=is_whole, **{"reach_known": True, **reach_of(column, *words)}
+    )
 
 
 def _check_count(rows: int) -> None:

@@ -39,7 +39,8 @@ class DecayData:
         sd: standard deviation of each margin, or None where none is given.
         proved: bound on the relative error of each margin (infinite where nothing is known), or None for measured data.
         ends_known: whether each length is known to be the last one of its step (see `envelope`).
-        begins: whether the lengths are those at which steps begin (records), so that all steps are there.
+        begins: whether the lengths are those at which steps begin (records).
+        whole: whether it is certain that no such step is missing: a curve or a file says so, it is not read off its rows.
         offset: distance that the head aims at: T = max(offset, n - 1 - offset).
         best_over: where each margin is the best over the offsets 0..m, that m: T = max(ceil((n - 1)/2), n - 1 - m).
         reach_known: whether offset or best_over say what T is.
@@ -56,6 +57,7 @@ class DecayData:
     proved: Float[FloatArray, " points"] | None = None
     ends_known: bool = False
     begins: bool = False
+    whole: bool = False
     offset: int = 0
     best_over: int | None = None
     reach_known: bool = True
@@ -244,6 +246,7 @@ def curve_data(curve: MarginCurve, *, column: str = "margin") -> DecayData:
         log_margin=numbers[:, 1],
         proved=numbers[:, 2],
         begins=is_whole,
+        whole=is_whole,
         offset=offset,
         one_plane=bool(kept) and {point.method for point in curve.points} <= {ONE_PLANE, BOUND},
         left_out=counted(rows),
@@ -352,7 +355,7 @@ def envelope(data: DecayData) -> DecayData:
     if data.begins:
         kept = data.at(range(len(data.lengths) - 1))
         ends = tuple(n - 1 for n in data.lengths[1:])
-        return replace(kept, lengths=ends, begins=False, ends_known=True)
+        return replace(kept, lengths=ends, begins=False, ends_known=data.whole)
     new = [place for place, (one, two) in enumerate(pairwise(data.heights)) if one != two]
     last = len(data.lengths) - 1
     if len(new) == last:

@@ -59,7 +59,9 @@ class DecayFit:
         points_used: how many points are fitted: of the envelope, positive and known.
         points_given: how many rows there were.
         on_envelope: whether the data are a staircase, so that only the ends of its steps are fitted.
-        ends_known: whether those ends are exact, or only known to the next length given.
+        ends_known: whether those ends are certain, or only known to the next length given, or by taking the rows of a
+            CSV for all the steps there are (`from_begins`).
+        from_begins: whether the rows given are the beginnings of steps.
         is_exact: whether the margins are computed ones, without noise.
         first_nonpositive: the first length whose margin is 0 or below.
         left_out: rows that were no margins (`bound`, `undecided`) and margins that are not resolved (`unresolved`).
@@ -79,6 +81,7 @@ class DecayFit:
     points_given: int
     on_envelope: bool
     ends_known: bool
+    from_begins: bool
     is_exact: bool
     first_nonpositive: int | None
     left_out: tuple[tuple[str, int], ...]
@@ -157,6 +160,7 @@ class DecayFit:
             "points_used": self.points_used,
             "on_envelope": self.on_envelope,
             "ends_known": self.ends_known,
+            "from_begins": self.from_begins,
             "is_exact": self.is_exact,
             "first_nonpositive_length": None
             if self.first_nonpositive is None
@@ -193,6 +197,7 @@ class DecayFit:
                 points_given=plain_integer(data["points_given"]),
                 on_envelope=bool(data["on_envelope"]),
                 ends_known=bool(data["ends_known"]),
+                from_begins=bool(data["from_begins"]),
                 is_exact=bool(data["is_exact"]),
                 first_nonpositive=None if failing is None else read_safe_integer(failing),
                 left_out=tuple((str(kind), plain_integer(count)) for kind, count in data["left_out"].items()),
@@ -286,6 +291,7 @@ def fit_decay(
         points_given=rows,
         on_envelope=steps is not given and steps is not data,
         ends_known=steps.ends_known,
+        from_begins=data.begins,
         is_exact=data.is_exact,
         first_nonpositive=failing,
         left_out=left_out,

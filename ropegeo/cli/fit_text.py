@@ -27,7 +27,11 @@ def points_text(fit: DecayFit) -> str:
         ends = "ends of steps, " if fit.on_envelope else ""
         given += f": {ends}lengths {short(fit.lengths[0])} to {short(fit.lengths[1])}"
     if fit.on_envelope and not fit.ends_known:
-        given += " (a step ends where the lengths given show it)"
+        given += (
+            " (taking the rows for all steps, as curve --records writes them; JSON says so)"
+            if fit.from_begins
+            else " (a step ends where the lengths given show it)"
+        )
     left_out = [f"{count} {LEFT_OUT[kind]}" for kind, count in fit.left_out]
     kind = "measured margins" + (" with standard deviations" if fit.data.sd is not None else "")
     kind = "computed margins, without noise" if fit.is_exact else kind
