@@ -256,10 +256,10 @@ def check() -> None:
     least = np.array(1e-150)
     require(abs(float(bounds.trough_constant(least, half)) / 1e-300 - 1) <= 1e-14, "trough_constant at 1e-150")
     require(float(bounds.envelope_constant(least, least)) == 1, "envelope_constant at 1e-150")
-    for outside in (-1e-3, 1 + 1e-3, np.nextafter(1e-150, 0), np.nan):
+    for beyond in (-1e-3, 1 + 1e-3, np.nextafter(1e-150, 0), np.nan):
         for function in (bounds.envelope_constant, bounds.trough_constant):
-            require(refuses(function, np.array(outside), half), f"{function.__name__} takes the ratio {outside}")
-            require(refuses(function, half, np.array(outside)), f"{function.__name__} takes the tail {outside}")
+            require(refuses(function, np.array(beyond), half), f"{function.__name__} takes the ratio {beyond}")
+            require(refuses(function, half, np.array(beyond)), f"{function.__name__} takes the tail {beyond}")
 
 
 def _return(angle: ClosedForm, t: int) -> float:

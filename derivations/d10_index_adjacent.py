@@ -83,8 +83,8 @@ def check() -> None:
     wanted = (5e-301, 0.0, 2 * np.sin(0.5) ** 2)
     require(bool((abs(ends - wanted) <= 1e-14 * np.array(wanted)).all()), f"adjacent_bound at its ends is {ends}")
     require(0 < float(bounds.adjacent_bound(np.array(-1e150), np.array(2.0))) <= 2, "adjacent_bound at -1e150")
-    for length in (1.0, 2.5, np.nan, np.inf, np.nextafter(1e150, np.inf)):
-        require(refuses(bounds.adjacent_bound, np.array(1.0), np.array(length)), f"adjacent_bound takes n = {length!r}")
+    for outside in (1.0, 2.5, np.nan, np.inf, np.nextafter(1e150, np.inf)):
+        require(refuses(bounds.adjacent_bound, np.array(1.0), np.array(outside)), f"adjacent_bound takes n = {outside}")
     for angle in (np.nan, np.inf, np.nextafter(1e-150, 0), np.nextafter(-1e150, -np.inf)):
         require(refuses(bounds.adjacent_bound, np.array(angle), np.array(2.0)), f"adjacent_bound takes angle {angle}")
 

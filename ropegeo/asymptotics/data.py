@@ -40,7 +40,7 @@ class DecayData:
         proved: bound on the relative error of each margin (infinite where nothing is known), or None for measured data.
         ends_known: whether each length is known to be the last one of its step (see `envelope`).
         begins: whether the lengths are those at which steps begin (records).
-        whole: whether it is certain that no such step is missing: a curve or a file says so, it is not read off its rows.
+        whole: whether it is certain that no such step is missing: a curve or a file says so, not its rows.
         offset: distance that the head aims at: T = max(offset, n - 1 - offset).
         best_over: where each margin is the best over the offsets 0..m, that m: T = max(ceil((n - 1)/2), n - 1 - m).
         reach_known: whether offset or best_over say what T is.

@@ -384,19 +384,30 @@ def _status(
         what = "steps whose end is seen" if on_envelope else "points"
         return "too_few_steps", f"{count} {what}; at least {FEWEST_POINTS} are needed"
     chosen = outcome.chosen
+    if chosen is not None and chosen.law == "constant" and not _is_told(outcome):
+        return "too_few_steps", f"{count} points are too few to tell a law that falls from a constant"
     if chosen is None:
         return "degenerate", "the points do not determine any law" if outcome.is_spread else "the lengths are all alike"
     falls = chosen.log_margin[-1] < chosen.log_margin[0]
     if failing is not None:
+        place = given.lengths.index(failing)
+        noise = given.sd is not None and given.margin[place] > -2 * given.sd[place]
         return (
             "changes_sign",
-            f"the margin is 0 or below at length {short(failing)}; laws are fitted to what lies before",
+            f"the margin is 0 or below at length {short(failing)}"
+            + (", though within two of its sd" if noise else "")
+            + "; laws are fitted to what lies before",
         )
     if chosen.law == "constant":
         return "does_not_decay", "a constant describes the margins as well as any law that falls"
     if not falls:
         return "does_not_decay", f"the margin rises with the length ({chosen.law})"
     return "ok", _why(outcome, chosen)
+
+
+def _is_told(outcome: _Outcome) -> bool:
+    """Whether a law that falls was compared at all: with four points AICc allows none but a constant."""
+    return any(math.isfinite(fit.aicc) for fit in outcome.fits if fit.law != "constant") or len(outcome.fits) == 1
 
 
 def _why(outcome: _Outcome, chosen: LawFit) -> str:

@@ -18,6 +18,10 @@ from ropegeo.asymptotics.laws import Law
 from ropegeo.errors import FileFormatError
 from ropegeo.exact import plain_integer
 
+DIGITS_MET = 1e-9
+"""Relative deviation below which a law says what computed margins are, digit by digit."""
+MOST_DISCOUNTED = 0.8
+"""Correlation that laws are compared at, at most: beyond, it is the misfit of them all rather than noise."""
 TRIED = 4
 """Starts that are followed to the end: those with the least squared error."""
 
@@ -250,6 +254,9 @@ def fit_law(law: Law, data: DecayData) -> LawFit | None:
     logs = np.asarray(law.model(natural(law, inner)))
     shown = data.log_margin - logs
     parameters = _estimates(law, data, inner, jacobian, rest, known)
+    # A staircase that is searched for costs a free number a step, unless computed margins are met digit by digit: so
+    # many digits no choice of a few quotients can meet.
+    is_found = law.found is not None and data.is_exact and float(np.abs(shown).max()) < DIGITS_MET
     return LawFit(
         law=law.name,
         formula=law.formula,
@@ -262,7 +269,7 @@ def fit_law(law: Law, data: DecayData) -> LawFit | None:
         correlation=0.0 if known is None or data.is_exact else known.correlation,
         scale=math.nan if data.sd is None else math.sqrt(squares / max(count - inner.size, 1)),
         mean_square=max(squares / count, float(np.mean(rounding**2))),
-        counted=law.counted,
+        counted=len(parameters) if is_found else law.counted,
         aicc=math.inf,
         determined=not inner.size or known is not None,
         shape=Shape(law=law, inner=inner, jacobian=jacobian, residuals=rest, known=known, is_exact=data.is_exact),
@@ -281,14 +288,17 @@ def _minimum(law: Law, residuals: Any) -> FloatArray | None:
         rest = residuals(inner)
         if np.isfinite(rest).all():
             starts.append((float(rest @ rest), tuple(inner)))
-    best = None
-    for _, start in sorted(starts)[:TRIED]:
-        found = least_squares(
-            residuals, np.array(start), jac="3-point", x_scale="jac", ftol=1e-13, xtol=1e-13, gtol=1e-13, max_nfev=200
-        )
-        if np.isfinite(found.cost) and (best is None or found.cost < best.cost):
-            best = found
-    return None if best is None else np.asarray(best.x)
+
+    def followed(start: Any, tolerance: float, steps: int) -> Any:
+        ends = {"ftol": tolerance, "xtol": tolerance, "gtol": tolerance}
+        return least_squares(residuals, np.array(start), jac="3-point", x_scale="jac", max_nfev=steps, **ends)
+
+    found = [followed(start, 1e-6, 30) for _, start in sorted(starts)[:TRIED]]
+    found = [end for end in found if np.isfinite(end.cost)]
+    if not found:
+        return None
+    best = followed(min(found, key=lambda end: end.cost).x, 1e-13, 100)
+    return np.asarray(best.x)
 
 
 def _jacobian(residuals: Any, inner: FloatArray) -> FloatArray:
@@ -331,10 +341,10 @@ def _exponential(logarithm: float) -> float:
 def compared(fits: Sequence[LawFit], count: int) -> tuple[LawFit, ...]:
     """Laws fitted to the same points, each with its AICc, the best first.
 
-    AICc = N log(mean square) + 2k + 2k(k+1)/(N - k - 1), k free numbers with those of the noise. The mean square is the
+    AICc = M log(mean square) + 2k + 2k(k+1)/(N - k - 1), k free numbers with those of the noise. The mean square is the
     variance at its best. From `FEW_POINTS` points on neighbouring errors may be correlated: by rho, of the law that
-    comes nearest, for every law alike, and N points are worth N (1 - rho)/(1 + rho). So a law that holds another as a
-    case is never less likely than it.
+    comes nearest, for every law alike, and N points are worth M = N (1 - rho)/(1 + rho); below that M = N. So a law
+    that holds another as a case is never less likely than it.
 
     Args:
         fits: without AICc.
@@ -343,13 +353,13 @@ def compared(fits: Sequence[LawFit], count: int) -> tuple[LawFit, ...]:
     if not fits:
         return ()
     nearest = min(fits, key=lambda fit: fit.mean_square)
-    rho = max(nearest.correlation, 0.0) if count >= FEW_POINTS else 0.0
+    rho = min(max(nearest.correlation, 0.0), MOST_DISCOUNTED) if count >= FEW_POINTS else 0.0
     worth = count * (1 - rho) / (1 + rho)
     noise = 1 if count < FEW_POINTS else 2
     found = []
     for fit in fits:
         counted = fit.counted + noise
-        left = worth - counted - 1
+        left = count - counted - 1
         penalty = math.inf if left <= 0 else 2 * counted + 2 * counted * (counted + 1) / left
         found.append(replace(fit, counted=counted, aicc=worth * math.log(fit.mean_square) + penalty))
     return tuple(sorted(found, key=lambda fit: (fit.aicc, fit.counted)))

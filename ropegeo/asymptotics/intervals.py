@@ -37,7 +37,7 @@ STUDENT, SERIAL, ENCLOSURE, LIKELIHOOD, NONE = "student_t", "serial_t", "enclosu
 KINDS = {
     STUDENT: f"95 % interval if the noise is independent: Student's t (fewer than {FEW_POINTS} points)",
     SERIAL: "95 % interval, t with the residuals' correlation between neighbours allowed for",
-    ENCLOSURE: "no noise: all values that stay as near to every point as the fit does",
+    ENCLOSURE: "no noise, so no error bar: the range over all laws of the kind that come as near to every point",
     LIKELIHOOD: "values whose likelihood is within the 95 % point of the best",
     NONE: "no interval",
 }

@@ -6,8 +6,8 @@ a number t in [0, 1), the *rest*: alpha = (p_k + p_(k-1) t)/(q_k + q_(k-1) t). T
 
     delta_k = t/(q_k + q_(k-1) t),   delta_(k-1) = 1/(q_k + q_(k-1) t),   delta_(j-1) = a_(j+1) delta_j + delta_(j+1),
 
-so every delta_j is (m_j + n_j t)/(q_k + q_(k-1) t) with integers m_j, n_j >= 0 (Khinchin, *Continued Fractions*, section
-2; m and n are continuants of the quotients after j). No difference of near numbers is formed: heights keep all digits.
+so every delta_j is (m_j + n_j t)/(q_k + q_(k-1) t) with integers m_j, n_j >= 0, continuants of the quotients after j
+(Khinchin, *Continued Fractions*, section 2). No difference of near numbers is formed: heights keep all their digits.
 Only denominators matter, p does not enter. So a *path* is a pair (q_s, q_(s+1)), of which s is the first step with
 points on it, and the *tail* a_(s+2), a_(s+3), ...; what comes before q_s is Euclid's algorithm on the pair.
 
@@ -30,10 +30,11 @@ from jaxtyping import Float
 from ropegeo._arrays import BoolArray, FloatArray, IntArray
 
 NO_LIMIT = 1e300
+CLOSE = 1e-18
 _MOST_GROUPS = 64
 """Points are joined to so many groups: the work grows with their square."""
-_BEYOND = 1e15
-"""No denominator above; all below are exact in doubles."""
+_BEYOND, _EXACT = 1e15, 2.0**52
+"""No denominator is chosen above the first, and none is taken above the second: whole doubles are exact below."""
 _FARTHEST_REST = 1e6
 _DEGREE = 6
 _RESTS = (1 - np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))) / 2
@@ -149,7 +150,8 @@ def grouped(
         spread[ones] += spread[others] + loss[ones]
         level[ones] = (weight[ones] * level[ones] + weight[others] * level[others]) / both
         weight[ones] = both
-        first, weight, level, spread = (np.delete(values, others) for values in (first, weight, level, spread))
+        first = np.delete(first, others)
+        weight, level, spread = (np.delete(values, others) for values in (weight, level, spread))
     begin, last = reaches[first], reaches[np.append(first[1:], reaches.size) - 1]
     lower, upper = np.append(0.0, last), np.append(begin, _BEYOND)
     if not is_cut:  # a step may begin inside a group: it counts with the half it is in
@@ -190,7 +192,7 @@ def _sums(weights: Float[FloatArray, " points"], logs: Float[FloatArray, " point
 def _falling(
     weight: Float[FloatArray, " groups"], level: Float[FloatArray, " groups"], spread: Float[FloatArray, " groups"]
 ) -> Float[FloatArray, " classes"]:
-    """Squared error of the nearest heights that nowhere rise, over the groups from each on (pool adjacent violators)."""
+    """Squared error of the nearest heights that nowhere rise, over the groups from each on (adjacent ones pooled)."""
     found = np.zeros(level.size + 1)
     blocks: list[tuple[float, float, float]] = []
     for j in range(level.size - 1, -1, -1):
@@ -249,7 +251,29 @@ class Steps:
         """delta of each step."""
         return np.asarray((self.fixed + self.moving * rest[:, None]) / self.span(rest)[:, None])
 
-    def misfit(self, rest: Float[FloatArray, " paths"]) -> tuple[FloatArray, FloatArray]:
+    def turns(self, rest: Float[FloatArray, " paths"]) -> Float[FloatArray, " paths"]:
+        """alpha = (p_k + p_(k-1) t)/(q_k + q_(k-1) t), to a few units of the last place.
+
+        p_(s+1)/p_s is the last convergent but one of q_(s+1)/q_s; the tail then goes on from there.
+        """
+        low, high = self.pair.T
+        top, top_before, bottom, bottom_before = (np.full(high.size, unit) for unit in (1.0, 0.0, 0.0, 1.0))
+        while (low > 0).any():  # Euclid's algorithm: at most 75 rounds
+            goes = low > 0
+            quotient = np.floor(high / np.where(goes, low, 1))
+            high, low = np.where(goes, low, high), np.where(goes, high - quotient * low, low)
+            further, below = quotient * top + top_before, quotient * bottom + bottom_before
+            top, top_before = np.where(goes, further, top), np.where(goes, top, top_before)
+            bottom, bottom_before = np.where(goes, below, bottom), np.where(goes, bottom, bottom_before)
+        last, before = top_before, bottom_before
+        for quotient in self.tail.T:
+            goes = quotient > 0
+            last, before = np.where(goes, quotient * last + before, last), np.where(goes, last, before)
+        return np.asarray((last + before * rest) / self.span(rest))
+
+    def misfit(
+        self, rest: Float[FloatArray, " paths"]
+    ) -> tuple[Float[FloatArray, " paths"], Float[FloatArray, " paths"]]:
         """Weighted squared error of log margin, and the logarithm of the factor at its best (0 if it is known)."""
         off = self.level - log_margin(np.where(self.weight > 0, self.nearness(rest), 0.5))
         common = np.zeros(rest.size)
@@ -279,12 +303,12 @@ class Steps:
             tried = np.clip(rest + step, low, high)
             new_cost, new_common = self.misfit(tried)
             better = new_cost < cost
-            if not better.any():
-                break
             rest, cost, common = (
                 np.where(better, new, old) for new, old in ((tried, rest), (new_cost, cost), (new_common, common))
             )
             part = np.where(better, 1.0, part / 4)
+            if not (part > 1 / 16).any():
+                break
         return rest, cost, common
 
 
@@ -307,12 +331,14 @@ class Paths(Steps):
     commons: Float[FloatArray, "paths terms"]
 
 
-def log_margin(delta: FloatArray) -> FloatArray:
-    """log of 2 sin(pi delta)^2."""
-    return np.asarray(math.log(2) + 2 * np.log(np.sin(np.pi * delta)))
+def log_margin(delta: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*shape"]:
+    """log of 2 sin(pi delta)^2 for delta up to 1/2; below 1e-18 as there."""
+    return np.asarray(math.log(2) + 2 * np.log(np.sin(np.pi * np.maximum(delta, CLOSE))))
 
 
-def _laid(points: Points, pair: FloatArray, tail: FloatArray, upto: int) -> Steps:
+def _laid(
+    points: Points, pair: Float[FloatArray, "paths 2"], tail: Float[FloatArray, "paths quotients"], upto: int
+) -> Steps:
     """The steps of paths, with the points of groups before `upto` on them."""
     paths = len(pair)
     sizes = np.count_nonzero(tail, axis=1)
@@ -340,7 +366,7 @@ def _laid(points: Points, pair: FloatArray, tail: FloatArray, upto: int) -> Step
         moving=moving[:, :-2],
         weight=weight,
         level=level,
-        within=within,
+        within=np.where(starts[rows, sizes + 1] > _EXACT, NO_LIMIT, within),
         free_weight=points.free_weight,
     )
 
@@ -352,7 +378,12 @@ def _at_rest(
     return Paths(**laid, rest=found[0], cost=found[1], common=found[2], costs=costs, commons=commons)
 
 
-def whole_paths(points: Points, pair: FloatArray, tail: FloatArray, rest: FloatArray) -> Paths:
+def whole_paths(
+    points: Points,
+    pair: Float[FloatArray, "paths 2"],
+    tail: Float[FloatArray, "paths quotients"],
+    rest: Float[FloatArray, " paths"],
+) -> Paths:
     """Paths at the rest that is best for all points, near a first one.
 
     The rest may be above 1 or below 0 as far as the last step holds the same points: that is another last quotient.
@@ -363,7 +394,7 @@ def whole_paths(points: Points, pair: FloatArray, tail: FloatArray, rest: FloatA
     return _at_rest(steps, steps.nearest(np.clip(rest, low, high), low, high, 12), none, none)
 
 
-def rest_ends(points: Points, steps: Steps) -> tuple[FloatArray, FloatArray]:
+def rest_ends(points: Points, steps: Steps) -> tuple[Float[FloatArray, " paths"], Float[FloatArray, " paths"]]:
     """The smallest and the largest rest of whole paths."""
     if points.ends_known:
         return np.zeros(len(steps.pair)), np.ones(len(steps.pair))
@@ -371,7 +402,9 @@ def rest_ends(points: Points, steps: Steps) -> tuple[FloatArray, FloatArray]:
     return low, np.maximum(low, 0) + _FARTHEST_REST
 
 
-def _open_paths(points: Points, pair: FloatArray, tail: FloatArray, upto: int) -> Paths:
+def _open_paths(
+    points: Points, pair: Float[FloatArray, "paths 2"], tail: Float[FloatArray, "paths quotients"], upto: int
+) -> Paths:
     """Paths whose last step begins with group `upto`, at the rest in [0, 1] that is best for the groups before."""
     steps = _laid(points, pair, tail, upto)
     tried = [steps.misfit(np.full(len(pair), rest)) for rest in _RESTS]
@@ -380,7 +413,9 @@ def _open_paths(points: Points, pair: FloatArray, tail: FloatArray, upto: int) -
     return _at_rest(steps, found, costs @ _COEFFICIENTS.T, commons @ _COEFFICIENTS.T)
 
 
-def _polynomial(coefficients: FloatArray, rest: FloatArray) -> FloatArray:
+def _polynomial(
+    coefficients: Float[FloatArray, "terms m"], rest: Float[FloatArray, "*more m"]
+) -> Float[FloatArray, "*more m"]:
     """Values at the rests (last axis) of polynomials (terms first) in 2 t - 1."""
     at, value = 2 * rest - 1, np.broadcast_to(coefficients[0], rest.shape)
     for term in coefficients[1:]:
@@ -437,7 +472,7 @@ def _children(points: Points, paths: Paths, group: int, limit: float, *, is_empt
     def cost(rest: FloatArray) -> FloatArray:
         known = np.maximum(_polynomial(costs, rest), paths.cost[rows])
         if is_empty:
-            return known
+            return np.asarray(known)
         return np.asarray(known + share * (level - log_margin(rest / (q + before * rest)) - factor(rest)) ** 2)
 
     prior = np.clip(paths.rest[rows], 1 / (highest + 1), 1 / lowest)
@@ -453,7 +488,7 @@ def _children(points: Points, paths: Paths, group: int, limit: float, *, is_empt
         tried += [lowest + 1, lowest + 2]
     else:
         # Half the relative error of the mean, as delta goes with the root of the margin.
-        error = np.sqrt(points.ahead[0] / points.total / weight) / 2
+        error = np.minimum(np.sqrt(points.ahead[0] / points.total / weight) / 2, 1.0)
         tried += [np.rint(np.exp(sign * error) / best) for sign in (-2, -1.5, -1, -0.5, 0.5, 1, 1.5, 2)]
         tried.append(np.minimum(highest, 64 * lowest))
     quotients = np.sort(np.clip(np.stack(tried), lowest, highest), axis=0)
@@ -473,7 +508,7 @@ def few(last: float, most: int) -> Float[FloatArray, " values"]:
 def proper(pair: Float[FloatArray, "pairs 2"]) -> Float[FloatArray, "others 2"]:
     """The pairs that are q_s and q_(s+1) of some alpha in (0, 1/2), each once."""
     pair = np.unique(pair[(pair[:, 0] >= 1) & (pair[:, 1] > pair[:, 0])], axis=0)
-    return pair[np.gcd(*pair.T.astype(np.int64)) == 1]
+    return np.asarray(pair[np.gcd(*pair.T.astype(np.int64)) == 1])
 
 
 def _beginnings(points: Points, end: int) -> tuple[FloatArray, FloatArray]:
@@ -487,7 +522,7 @@ def _beginnings(points: Points, end: int) -> tuple[FloatArray, FloatArray]:
         small = few(points.reaches[0], 12)
         large = np.unique(np.rint(np.geomspace(low, high, 16)))[None, :]
     else:
-        small = few(points.reaches[0], 40)
+        small = few(points.reaches[0], 120)
         span = np.pi / np.arcsin(np.sqrt(min(math.exp(level) / 2, 1.0)))
         large = np.clip(np.rint(span - small[:, None] * np.linspace(0, 1, 41)), low, points.upper[end])
     pair = np.stack(np.broadcast_arrays(small[:, None], large), axis=-1).reshape(-1, 2)

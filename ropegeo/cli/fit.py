@@ -103,6 +103,9 @@ def _check(which: FitOptions, head: HeadOptions, rope: RopeOptions, head_file: s
         raise InvalidInputError(f"--weight {which.weight!r} must be 1 or free")
     if which.compare not in (None, "theory"):
         raise InvalidInputError(f"--compare {which.compare!r} is unknown; use --compare theory")
+    nameless = (type(head)(offset=head.offset, mode=head.mode), type(rope)(), None)
+    if which.compare == "theory" and (head, rope, head_file) == nameless:
+        raise InvalidInputError("--compare theory: with which head? Give --angle, --rope with --plane, or --head FILE")
     alone = (type(head)(offset=head.offset), type(rope)(angle=rope.angle), None)
     if which.compare is None and (head, rope, head_file) != alone:
         raise InvalidInputError(

@@ -67,7 +67,8 @@ def fit_lines(fit: DecayFit) -> Iterator[tuple[str, str]]:
     """Everything below the table: label and text."""
     if fit.exponent is not None:
         on = " on the envelope" if fit.on_envelope else ""
-        yield "exponent", f"{estimate_text(fit.exponent)} of n{on}, by the power law"
+        other = "" if fit.chosen in (None, "power") else ", which is not the one chosen"
+        yield "exponent", f"{estimate_text(fit.exponent)} of n{on}, by the power law{other}"
     if fit.planes:
         counts = ", ".join(map(str, fit.planes[:8])) + (", ..." if len(fit.planes) > 8 else "")
         yield "planes", f"-2/F, the order of F planes, lies in the exponent's interval for F = {counts}"
@@ -76,8 +77,8 @@ def fit_lines(fit: DecayFit) -> Iterator[tuple[str, str]]:
     if fit.plain_slope is not None:
         yield (
             "plain slope",
-            f"{fit.plain_slope:.3f} of the line through the logarithms of all positive points given: biased on a "
-            "staircase, depends on which lengths are sampled",
+            f"{fit.plain_slope:.3f} of the line through the logarithms of all positive points given"
+            + (": biased on a staircase, depends on which lengths are sampled" if fit.on_envelope else ""),
         )
     shown = fit.fit(fit.chosen) if fit.chosen else None
     if shown is not None:
@@ -116,7 +117,7 @@ def _residuals(fit: DecayFit, law: LawFit) -> str:
         allowed = f"a correlation of {law.correlation:.2f} between the errors of neighbours is allowed for"
         texts.append(allowed if law.correlation else "none between errors is allowed for")
     if math.isfinite(law.scale):
-        texts.append(f"on the whole {law.scale:.2g} times the standard deviations given")
+        texts.append(f"on the whole {law.scale:.2g} times the sd given, which count relative to each other only")
     return ", ".join(texts)
 
 
@@ -130,7 +131,10 @@ def comparison_lines(found: Comparison) -> Iterator[tuple[str, str]]:
         noise = ": of computed margins, without noise" if exact else ""
         yield "data/theory", f"factor {estimate_text(found.factor)}, drift n^{estimate_text(found.drift)}{noise}"
     if not exact:
-        text = f"{found.p_trend:.2g} for such a factor and drift if there is neither; {found.p_drift:.2g} for such a drift alone"
+        text = (
+            f"{found.p_trend:.2g} for such a factor and drift if there is neither; {found.p_drift:.2g} for such a drift"
+        )
+        text += " alone"
         if math.isfinite(found.p_scatter):
             text += f"; {found.p_scatter:.2g} for deviations as large as all of these by the standard deviations given"
         yield "p", text
