@@ -253,9 +253,9 @@ def check() -> None:
                     f"the golden angle's trough at {denominator} is {scaled * denominator**2!r}, not GREATEST_LIMINF",
                 )
     half = np.array(0.5)
-    least = np.array(1e-150)
-    require(abs(float(bounds.trough_constant(least, half)) / 1e-300 - 1) <= 1e-14, "trough_constant at 1e-150")
-    require(float(bounds.envelope_constant(least, least)) == 1, "envelope_constant at 1e-150")
+    smallest = np.array(1e-150)
+    require(abs(float(bounds.trough_constant(smallest, half)) / 1e-300 - 1) <= 1e-14, "trough_constant at 1e-150")
+    require(float(bounds.envelope_constant(smallest, smallest)) == 1, "envelope_constant at 1e-150")
     for beyond in (-1e-3, 1 + 1e-3, np.nextafter(1e-150, 0), np.nan):
         for function in (bounds.envelope_constant, bounds.trough_constant):
             require(refuses(function, np.array(beyond), half), f"{function.__name__} takes the ratio {beyond}")

@@ -125,12 +125,12 @@ def test_band_scales_with_the_residuals() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", range(13))
 def test_coverage_of_the_nominal_95_percent(number: int) -> None:
-    """The benchmark's own cases, 1000 curves each, within 91-98 %."""
+    """The benchmark's own cases, 1000 curves each: within 91-98 % where that is promised, and elsewhere below it."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
     coverage = pytest.importorskip("coverage_of_fits", reason="needs the folder benchmarks (a checkout)")
     case = coverage.CASES[number]
-    row = coverage.coverage(case, 1000)
+    row = coverage.coverage(case, 300 if case.law == "retrieval" else 1000, seed=17)
     for name in case.truth():
-        assert 0.91 <= row[name]["covered"] <= 0.98, (case.name, row)
+        assert (0.91 <= row[name]["covered"] <= 0.98) is case.promised, (case.name, row)

@@ -290,8 +290,16 @@ def _minimum(law: Law, residuals: Any) -> FloatArray | None:
             starts.append((float(rest @ rest), tuple(inner)))
 
     def followed(start: Any, tolerance: float, steps: int) -> Any:
-        ends = {"ftol": tolerance, "xtol": tolerance, "gtol": tolerance}
-        return least_squares(residuals, np.array(start), jac="3-point", x_scale="jac", max_nfev=steps, **ends)
+        return least_squares(
+            residuals,
+            np.array(start),
+            jac="3-point",
+            x_scale="jac",
+            max_nfev=steps,
+            ftol=tolerance,
+            xtol=tolerance,
+            gtol=tolerance,
+        )
 
     found = [followed(start, 1e-6, 30) for _, start in sorted(starts)[:TRIED]]
     found = [end for end in found if np.isfinite(end.cost)]
