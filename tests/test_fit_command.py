@@ -121,6 +121,20 @@ def test_every_length_and_records_have_one_exponent(run: Run) -> None:
     assert "(a step ends where the lengths given show it)" in " ".join(run(f"fit s.csv {SHORT}").split())
 
 
+@pytest.mark.parametrize("suffix", ["csv", "npz"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        "--mode retrieval --angle 0.0027 --letters 8 --offset 5 --lengths 10,20,40,80,100,120,160,200",
+        "--angle 'pi*(sqrt(5)-1)' --lengths 9,56,378,2585,17712,121394,832041",
+    ],
+)
+def test_a_sample_is_not_taken_for_records(head: str, suffix: str, run: Run) -> None:
+    """Rows whose runners-up happen to stand farthest, of a head without steps, and with steps left out between."""
+    run(f"curve {head} --output s.{suffix}")
+    assert not read_curve(f"s.{suffix}").begins
+
+
 def test_measured_margins(run: Run) -> None:
     noisy()
     text = run("fit noisy.csv --laws constant,power,planes,exponential")

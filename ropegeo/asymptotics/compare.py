@@ -31,7 +31,7 @@ VERDICTS = {
 SAVED = 20
 """Lengths of opposite sign that are written to JSON."""
 ROUNDINGS = 16
-"""Exact data and theory are identical if they are this near, in units of their errors."""
+"""Exact data and theory are identical if they are this near, in roundings, beside the errors proved of either."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,7 +121,7 @@ class Comparison:
             )
         except FileFormatError:
             raise
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             raise FileFormatError(f"comparison: a field is missing or wrong ({error})") from error
 
 
@@ -197,12 +197,11 @@ def compare_decay(data: DecayData, theory: DecayData) -> Comparison:
         else float(chi2.sf(np.sum(((data.margin - theory.margin) / data.sd) ** 2), len(data.lengths)))
     )
     # Logarithms of tiny margins are large, and rounded accordingly.
-    allowed = used.relative_error + model.relative_error + 2.0**-52 * np.abs(used.log_margin)
-    near = bool((apart <= ROUNDINGS * allowed).all())
+    proved = sum((side.relative_error - 2.0**-52 for side in (used, model)), np.zeros(count))
+    allowed = proved + ROUNDINGS * 2.0**-52 * (2 + np.abs(used.log_margin))
+    near = bool((apart <= allowed).all())
     return Comparison(
-        verdict=_verdict(
-            near, opposite, (p_trend, p_drift, p_scatter), float(np.ptp(ratio)), ROUNDINGS * float(allowed.max())
-        ),
+        verdict=_verdict(near, opposite, (p_trend, p_drift, p_scatter), float(np.ptp(ratio)), 2 * float(allowed.max())),
         factor=Estimate(value=_factor(solution[0]), low=_factor(ends[0, 0]), high=_factor(ends[0, 1]), kind=kind),
         drift=Estimate(value=float(solution[1]), low=float(ends[1, 0]), high=float(ends[1, 1]), kind=kind),
         p_trend=p_trend,

@@ -182,9 +182,8 @@ def _of_npz(content: bytes, column: str) -> DecayData:
     is_whole = about.get("complete_to") is not None
     if is_whole:
         check_steps(column, reach_of("margin", *words).get("offset", data.offset))
-    return replace(
-        data, begins=data.begins or is_whole, whole=is_whole, **{"reach_known": True, **reach_of(column, *words)}
-    )
+    begins = is_whole if "margin_of" in about else data.begins
+    return replace(data, begins=begins, whole=is_whole, **{"reach_known": True, **reach_of(column, *words)})
 
 
 def _check_count(rows: int) -> None:
@@ -272,13 +271,14 @@ def _begins(
     columns: Mapping[str, Sequence[str]], rows: Sequence[int], lengths: Sequence[int], margins: Sequence[Decimal]
 ) -> int | None:
     """As `data.begins_steps`, for a file that says where the runner-up stands."""
-    if "at" not in columns:
+    methods = set(columns["method"])
+    if "at" not in columns or methods & {"closed_form", "first_return"}:  # heads that match letters have no staircase
         return None
     try:
         at = [int(columns["at"][row]) for row in rows]
     except ValueError:
         return None
-    return begins_steps(lengths, at, margins)
+    return begins_steps(lengths, at, margins, one_plane=methods <= {ONE_PLANE})
 
 
 def _length(text: str, row: int) -> int:

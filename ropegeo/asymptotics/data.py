@@ -274,11 +274,11 @@ def check_steps(column: str, offset: int) -> int:
 def reach_of(column: str, margin_of: str, inputs: str) -> dict[str, Any]:
     """What a curve's own words say of T, as fields of `DecayData`: nothing of heads that match letters."""
     if column == "best":
-        bounded = re.fullmatch(r"offsets 0\.\.([0-9]+) within the length", inputs)
+        bounded = re.fullmatch(r"offsets 0\.\.([0-9]{1,1001}) within the length", inputs)
         if inputs == "offsets 0..n-1":
             return {"best_over": MAX_LENGTH}
         return {"reach_known": False} if bounded is None else {"best_over": int(bounded[1])}
-    stated = re.fullmatch(r"offset ([0-9]+)", margin_of)
+    stated = re.fullmatch(r"offset ([0-9]{1,1001})", margin_of)
     return {"offset": int(stated[1])} if stated is not None and column == "margin" else {}
 
 
@@ -293,15 +293,21 @@ def _offset(rows: Sequence[tuple[int, int]]) -> int | None:
     return found.pop() if len(found) == 1 and len(rows) > 2 else None
 
 
-def begins_steps(lengths: Sequence[int], at: Sequence[int], margins: Sequence[float | Decimal]) -> int | None:
+def begins_steps(
+    lengths: Sequence[int], at: Sequence[int], margins: Sequence[float | Decimal], *, one_plane: bool = False
+) -> int | None:
     """The offset if rows are the lengths at which a staircase falls, told by the runner-up's displacement; else None.
 
     Each such row has its runner-up at the farthest displacement that it sees, and its margin is below the one before.
+    On one plane the displacements are convergent denominators, so each is the one before last modulo the last.
     """
     offset = _offset(list(zip(lengths, at, strict=True)))
     falls = all(after < before for before, after in pairwise(margins))
     later = all(n - 1 - t == offset for n, t in zip(lengths[1:], at[1:], strict=True))
-    return offset if offset is not None and offset >= 0 and falls and later else None
+    if offset is None or offset < 0 or not (falls and later):
+        return None
+    chained = all((third - first) % second == 0 for first, second, third in zip(at, at[1:], at[2:], strict=False))
+    return offset if chained or not one_plane or min(at) < 1 else None
 
 
 def _log(value: float | Decimal) -> float:

@@ -30,7 +30,7 @@ from ropegeo.exact import ClosedForm, plain_integer, read_safe_integer, safe_int
 SCHEMA = "ropegeo.decay_fit/1"
 STATUSES = {
     "ok": "a law is chosen",
-    "too_few_steps": f"fewer than {FEWEST_POINTS} points, or steps of the staircase, to fit a law to",
+    "too_few_steps": "too few points, or steps of the staircase, to choose a law",
     "does_not_decay": "no law that falls describes the margins better than a constant",
     "changes_sign": "the head fails within these lengths; laws are fitted to what lies before",
     "degenerate": "the lengths or margins do not determine a law",
@@ -282,7 +282,7 @@ def fit_decay(
     return DecayFit(
         status=status,
         reason=reason,
-        chosen=None if outcome.chosen is None else outcome.chosen.law,
+        chosen=None if outcome.chosen is None or status == "too_few_steps" else outcome.chosen.law,
         fits=outcome.fits,
         not_fitted=outcome.not_fitted,
         exponent=outcome.exponent,

@@ -31,8 +31,8 @@ CONFIDENCE = 0.95
 FEW_POINTS = 20
 """Below this many points a correlation cannot be told from chance, and Student's t is used."""
 LEAST_CORRELATED, MOST_CORRELATED = -0.1, 0.97
-SINGULAR = 1e-9
-"""Ratio of singular values below which parameters are not told apart."""
+SINGULAR = 1e-7
+"""Ratio of singular values below which parameters are not told apart: above the error of central differences."""
 STUDENT, SERIAL, ENCLOSURE, LIKELIHOOD, NONE = "student_t", "serial_t", "enclosure", "likelihood", "none"
 KINDS = {
     STUDENT: f"95 % interval if the noise is independent: Student's t (fewer than {FEW_POINTS} points)",

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 
 import numpy as np
 from jaxtyping import Float
@@ -22,7 +23,6 @@ from ropegeo._arrays import FloatArray
 from ropegeo.asymptotics.data import DecayData, fraction_log
 from ropegeo.asymptotics.laws import Law, Model
 from ropegeo.asymptotics.staircase_search import (
-    CLOSE,
     NO_LIMIT,
     Paths,
     Points,
@@ -43,8 +43,6 @@ FEWEST_SEARCHED, FEWEST_ENDS = 8, 4
 """Points that an angle is searched for in: in general, and where each is known to be the end of its step."""
 LIKELIHOOD_DROP = 3.841458820694124
 """95 % point of chi-square with one degree of freedom, for twice the difference of log-likelihoods."""
-_MOST_STEPS = 64
-"""Denominators grow at least like Fibonacci numbers: the 35th is above 1e7."""
 _NARROW, _WIDE = (32, 2), (160, 6)
 """Paths kept at each stage, and improved at the end: first to learn how near paths come, then to find the others."""
 _SLACK, _ROUNDING = 1.1, 1e-6
@@ -155,25 +153,28 @@ def fitted_staircase(data: DecayData, *, free_weight: bool) -> Law:
 def turn_log_margins(
     turns: Float[FloatArray, " angles"], reaches: Float[FloatArray, " lengths"]
 ) -> Float[FloatArray, "angles lengths"]:
-    """log of 2 sin(pi ||q_k alpha||)^2 for many turns alpha in (0, 1/2] and reaches, in double precision.
+    """log of 2 sin(pi ||q_k alpha||)^2 for turns alpha in (0, 1/2] and reaches, -inf where alpha ties.
 
-    Accuracy: relative error of the margin below about T^2 2^-52, so that it fits lengths up to 1e7.
+    Accuracy: each double is taken as the number it is, and Euclid's algorithm on it is exact; so to a few units of the
+    last place. Where it stands for an irrational turn, the margin's relative error from that is below
+    q_k q_(k+1) 2^-52.
     """
-    nearest = np.repeat(turns[:, None], reaches.size, axis=1)
-    last, rest = np.ones(turns.size), turns.copy()
-    before, denominator = np.zeros(turns.size), np.ones(turns.size)
-    beyond = 2 * float(reaches.max())
-    for _ in range(_MOST_STEPS):
-        # Rounding may leave a remainder above the one before it: a quotient is at least 1, so that denominators grow.
-        quotient = np.maximum(np.floor(last / np.maximum(rest, CLOSE)), 1.0)
-        before, denominator = denominator, np.minimum(quotient * denominator + before, beyond)
-        seen = denominator[:, None] <= reaches
-        if not seen.any():
-            break
-        product = denominator * turns
-        last, rest = rest, np.abs(product - np.rint(product))
-        nearest = np.where(seen, rest[:, None], nearest)
-    return log_margin(nearest)
+    found = np.empty((turns.size, reaches.size))
+    for row, turn in zip(found, turns.tolist(), strict=True):
+        exact = Fraction(turn)
+        steps, logs = [1], [_exact_log(exact)]
+        before, after, q_before, q = Fraction(1), exact, 0, 1
+        while after and q <= reaches.max():
+            quotient, rest = divmod(before, after)
+            before, after, q_before, q = after, rest, q, int(quotient) * q + q_before
+            steps.append(q)
+            logs.append(_exact_log(after))
+        row[:] = np.array(logs)[np.searchsorted(np.array(steps, dtype=np.float64), reaches, side="right") - 1]
+    return found
+
+
+def _exact_log(delta: Fraction) -> float:
+    return math.log(2) + 2 * math.log(math.sin(math.pi * delta)) if delta else -math.inf
 
 
 def steps_within(turn: float, reaches: Float[FloatArray, " lengths"]) -> int:
@@ -197,7 +198,7 @@ def _nearest(points: Points, rounding: float, *, is_exact: bool) -> tuple[Paths,
         for path in _apart(ends, most):
             seen.extend(_improved(points, path))
         seen = [paths for paths in (*seen, ends) if paths.cost.size]
-        if not seen:
+        if not any((paths.cost < NO_LIMIT).any() for paths in seen):
             return None
         best = min((paths.at([int(paths.cost.argmin())]) for paths in seen), key=lambda path: float(path.cost[0]))
         within = (float(best.cost[0]) + rounding) * drop

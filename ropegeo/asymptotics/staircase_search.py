@@ -30,7 +30,7 @@ from jaxtyping import Float
 from ropegeo._arrays import BoolArray, FloatArray, IntArray
 
 NO_LIMIT = 1e300
-CLOSE = 1e-18
+_CLOSE = 1e-18
 _MOST_GROUPS = 64
 """Points are joined to so many groups: the work grows with their square."""
 _BEYOND, _EXACT = 1e15, 2.0**52
@@ -40,6 +40,8 @@ _DEGREE = 6
 _RESTS = (1 - np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))) / 2
 _COEFFICIENTS = np.linalg.inv(np.vander(2 * _RESTS - 1))
 _EMPTY_STEPS = 12
+_EUCLID = 80
+"""Fibonacci numbers from the 76th on are above 2^52: no chain of quotients is longer."""
 _TAKEN = 3
 """So many times more paths are fitted than are kept."""
 
@@ -258,8 +260,10 @@ class Steps:
         """
         low, high = self.pair.T
         top, top_before, bottom, bottom_before = (np.full(high.size, unit) for unit in (1.0, 0.0, 0.0, 1.0))
-        while (low > 0).any():  # Euclid's algorithm: at most 75 rounds
+        for _ in range(_EUCLID):
             goes = low > 0
+            if not goes.any():
+                break
             quotient = np.floor(high / np.where(goes, low, 1))
             high, low = np.where(goes, low, high), np.where(goes, high - quotient * low, low)
             further, below = quotient * top + top_before, quotient * bottom + bottom_before
@@ -275,7 +279,10 @@ class Steps:
         self, rest: Float[FloatArray, " paths"]
     ) -> tuple[Float[FloatArray, " paths"], Float[FloatArray, " paths"]]:
         """Weighted squared error of log margin, and the logarithm of the factor at its best (0 if it is known)."""
-        off = self.level - log_margin(np.where(self.weight > 0, self.nearness(rest), 0.5))
+        span = self.last[:, 1] + self.last[:, 0] * rest
+        off = self.level - log_margin(
+            np.where(self.weight > 0, (self.fixed + self.moving * rest[:, None]) / span[:, None], 0.5)
+        )
         common = np.zeros(rest.size)
         if self.free_weight:
             common = (self.weight * off).sum(axis=1) / self.weight.sum(axis=1)
@@ -333,7 +340,7 @@ class Paths(Steps):
 
 def log_margin(delta: Float[FloatArray, "*shape"]) -> Float[FloatArray, "*shape"]:
     """log of 2 sin(pi delta)^2 for delta up to 1/2; below 1e-18 as there."""
-    return np.asarray(math.log(2) + 2 * np.log(np.sin(np.pi * np.maximum(delta, CLOSE))))
+    return np.asarray(math.log(2) + 2 * np.log(np.sin(np.pi * np.maximum(delta, _CLOSE))))
 
 
 def _laid(
@@ -507,8 +514,10 @@ def few(last: float, most: int) -> Float[FloatArray, " values"]:
 
 def proper(pair: Float[FloatArray, "pairs 2"]) -> Float[FloatArray, "others 2"]:
     """The pairs that are q_s and q_(s+1) of some alpha in (0, 1/2), each once."""
-    pair = np.unique(pair[(pair[:, 0] >= 1) & (pair[:, 1] > pair[:, 0])], axis=0)
-    return np.asarray(pair[np.gcd(*pair.T.astype(np.int64)) == 1])
+    pair = pair[(pair[:, 0] >= 1) & (pair[:, 1] > pair[:, 0])]
+    pair = pair[np.gcd(*pair.T.astype(np.int64)) == 1]
+    once = np.unique(pair[:, 0] + 1j * pair[:, 1])  # much faster than sorting rows
+    return np.column_stack([once.real, once.imag])
 
 
 def _beginnings(points: Points, end: int) -> tuple[FloatArray, FloatArray]:
