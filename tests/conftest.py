@@ -24,7 +24,7 @@ install_import_hook(CHECKED, "typecheck.typechecker")
 
 SHARED = Path(__file__).parents[2] / "shared"
 
-settings.register_profile("ropegeo", deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("ropegeo", deadline=None, print_blob=True, derandomize=True, max_examples=75)
 settings.load_profile("ropegeo")
 
 

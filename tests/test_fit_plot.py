@@ -327,6 +327,7 @@ def _names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dic
     return names
 
 
+@pytest.mark.slow
 def test_only_bounds_that_hold_are_drawn(names: Callable[..., dict[str, str | None]]) -> None:
     """In units of beta, on a known number of planes; and the theory that is asked about."""
     main(shlex.split(f"curve --angle '{PLANE}' --length 1e5 --records --output one.csv"))

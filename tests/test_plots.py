@@ -358,7 +358,8 @@ def test_equal_curves_are_one_entry() -> None:
 # ---- bytes ----
 
 
-@pytest.mark.parametrize("suffix", [".svg", pytest.param(".png", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".svg", ".png"])
 def test_bytes_are_the_same_every_time(suffix: str) -> None:
     def again(turn: int) -> tuple[bytes, bytes]:
         _, geometry, logits = drawn("integers")
