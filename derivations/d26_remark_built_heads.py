@@ -16,6 +16,7 @@ from ropegeo.construct import index, retrieval
 from ropegeo.construct.built import BuiltHead, Token
 from ropegeo.exact import balls
 from ropegeo.spectrum import RopeSpectrum
+from ropegeo.tasks import Bigram
 
 CLAIM = Claim(
     title="The built heads: purely positional, and purely symbolic at angle 0",
@@ -194,7 +195,7 @@ def _check_copies() -> None:
     """Two letters, theta = pi/6, n = 3: two copies of the token sought."""
     turning = _retrieval_head("1/12 turn", float(SCALE), ("a", "b"))
     row: list[Token] = list(turning.tokens)
-    sought, query = row.index(_token(turning, "a", 1)), row.index(_token(turning, "b", "a"))
+    sought, query = row.index(Bigram("a", 1)), row.index(Bigram("b", "a"))
     far, near = _table(turning, query, 3)[:, sought]
     positional, symbolic_score = bounds.swap_scores(*(np.array([logit]) for logit in (far, near, far, near)))
     expected = 1 / np.cosh(SCALE * (3**0.5 - 1) / 2)
@@ -202,7 +203,3 @@ def _check_copies() -> None:
     require(
         abs(float(symbolic_score[0]) - expected) <= 1e-12, f"two copies have the symbolic score {symbolic_score[0]}"
     )
-
-
-def _token(made: BuiltHead, left: str, right: str | int) -> Token:
-    return next(token for token in made.tokens if (token.left, token.right) == (left, right))  # type: ignore[union-attr]

@@ -13,7 +13,7 @@ from scipy.stats import f as fisher
 
 from ropegeo._arrays import FloatArray
 from ropegeo.asymptotics.data import FEWEST_POINTS, DecayData
-from ropegeo.asymptotics.fitted_law import Estimate
+from ropegeo.asymptotics.fitted_law import Estimate, factor_of, finite
 from ropegeo.asymptotics.intervals import CONFIDENCE, NONE, spread
 from ropegeo.errors import FileFormatError, InvalidInputError
 from ropegeo.exact import plain_integer, read_safe_integer, safe_integer
@@ -78,11 +78,11 @@ class Comparison:
             "points": self.points,
             "factor": self.factor.to_dict(),
             "drift": self.drift.to_dict(),
-            "p_trend": _finite(self.p_trend),
-            "p_drift": _finite(self.p_drift),
-            "p_scatter": _finite(self.p_scatter),
-            "rms_log_ratio": _finite(self.rms),
-            "largest_factor": _finite(self.largest),
+            "p_trend": finite(self.p_trend),
+            "p_drift": finite(self.p_drift),
+            "p_scatter": finite(self.p_scatter),
+            "rms_log_ratio": finite(self.rms),
+            "largest_factor": finite(self.largest),
             "at_length": None if self.at is None else safe_integer(self.at),
             "opposite_signs": [safe_integer(n) for n in self.opposite[:SAVED]],
             "opposite_signs_count": len(self.opposite),
@@ -161,7 +161,7 @@ def compare_decay(data: DecayData, theory: DecayData) -> Comparison:
     summary: dict[str, Any] = {
         "points": count,
         "rms": float(np.sqrt(np.mean(ratio**2))) if count else math.nan,
-        "largest": _factor(float(apart.max())) if count else math.nan,
+        "largest": factor_of(float(apart.max())) if count else math.nan,
         "at": used.lengths[int(apart.argmax())] if count else None,
         "opposite": opposite,
         "lengths": used.lengths,
@@ -202,7 +202,7 @@ def compare_decay(data: DecayData, theory: DecayData) -> Comparison:
     near = bool((apart <= allowed).all())
     return Comparison(
         verdict=_verdict(near, opposite, (p_trend, p_drift, p_scatter), float(np.ptp(ratio)), 2 * float(allowed.max())),
-        factor=Estimate(value=_factor(solution[0]), low=_factor(ends[0, 0]), high=_factor(ends[0, 1]), kind=kind),
+        factor=Estimate(value=factor_of(solution[0]), low=factor_of(ends[0, 0]), high=factor_of(ends[0, 1]), kind=kind),
         drift=Estimate(value=float(solution[1]), low=float(ends[1, 0]), high=float(ends[1, 1]), kind=kind),
         p_trend=p_trend,
         p_drift=p_drift,
@@ -236,12 +236,3 @@ def _tail(estimate: FloatArray, covariance: FloatArray, freedom: float) -> float
         return 0.0 if np.any(np.abs(estimate) > 1e-12) else 1.0
     statistic = float(estimate @ np.linalg.solve(covariance, estimate)) / size
     return float(fisher.sf(statistic, size, freedom))
-
-
-def _factor(logarithm: float) -> float:
-    """Its exponential: infinite where that is no double."""
-    return math.exp(logarithm) if not logarithm > 709 else math.inf
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

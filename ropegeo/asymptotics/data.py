@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
-from fractions import Fraction
 from itertools import pairwise
 from operator import index
 from typing import Any
@@ -234,7 +233,7 @@ def curve_data(curve: MarginCurve, *, column: str = "margin") -> DecayData:
     known: dict[int, tuple[float, float, float]] = {}
     for _, value, _ in kept:  # a staircase hands out one value for many lengths
         if id(value) not in known:
-            known[id(value)] = (float(value), _log_of(value), _relative_of(value))
+            known[id(value)] = (float(value), middle_log(value), _relative_of(value))
     numbers = np.array([known[id(value)] for _, value, _ in kept]).reshape(-1, 3)
     is_whole, offset = curve.complete_to is not None, 0
     if is_whole:
@@ -334,18 +333,15 @@ def _relative_of(value: Enclosure) -> float:
     return 0.0 if width == 0 else math.inf if middle == 0 else float(width / middle)
 
 
-def _log_of(value: Enclosure) -> float:
-    """The logarithm of the middle of an enclosure; NaN where it is not known to be positive."""
-    return fraction_log((value.low + value.high) / 2) if value.sign == 1 else math.nan
-
-
-def fraction_log(value: Fraction) -> float:
-    """The natural logarithm of a positive fraction of any size.
+def middle_log(value: Enclosure) -> float:
+    """The natural logarithm of the middle of an enclosure of any size; NaN where it is not known to be positive.
 
     Accuracy: within 2 units of the last place of the larger of the result and 1. (A difference of the logarithms of
     numerator and denominator would lose the digits of those, which are large.)
     """
-    top, bottom = value.numerator, value.denominator
+    if value.sign != 1:
+        return math.nan
+    top, bottom = ((value.low + value.high) / 2).as_integer_ratio()
     shift = top.bit_length() - bottom.bit_length()
     scaled = (top << max(64 - shift, 0)) // (bottom << max(shift - 64, 0))  # value 2^(64 - shift), of 64 bits or 65
     return math.log(math.ldexp(scaled, -64)) + shift * math.log(2)

@@ -126,12 +126,11 @@ class DecayFit:
             granted.
         """
         shape = None if self.best is None else self.best.shape
-        middle = None if shape is None else shape.log_margin(lengths)
-        if shape is None or middle is None:
+        if shape is None:
             raise InvalidInputError("predict: no law is chosen, or this fit was read from a file and holds none")
         band = shape.band(lengths)
         ends = np.full((len(lengths), 2), np.nan) if band is None else band
-        return np.asarray(np.exp(np.column_stack([middle, ends])))
+        return np.asarray(np.exp(np.column_stack([shape.log_margin(lengths), ends])))
 
     @property
     def weights(self) -> dict[str, float]:
@@ -277,7 +276,8 @@ def fit_decay(
     unresolved = len(before.lengths) - len(used.lengths)
     left_out = (*data.left_out, *((("unresolved", unresolved),) if unresolved else ()))
     outcome = _Outcome(used, laws, angle, planes_used, used.unit == "beta" if unit_weight is None else unit_weight)
-    status, reason = _status(outcome, given, used, steps is not given and steps is not data, left_out)
+    on_envelope = steps is not given and steps is not data
+    status, reason = _status(outcome, given, used, on_envelope, left_out)
     positive = given.at(given.positive)
     return DecayFit(
         status=status,
@@ -289,7 +289,7 @@ def fit_decay(
         plain_slope=line(positive.log_length, positive.log_margin)[0] if len(positive.lengths) > 1 else None,
         points_used=len(used.lengths),
         points_given=rows,
-        on_envelope=steps is not given and steps is not data,
+        on_envelope=on_envelope,
         ends_known=steps.ends_known,
         from_begins=data.begins,
         is_exact=data.is_exact,

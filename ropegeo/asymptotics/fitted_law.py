@@ -44,7 +44,7 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; None for an end that is infinite, or where there is no interval."""
-        return {**{name: _finite(getattr(self, name)) for name in ("value", "low", "high")}, "kind": self.kind}
+        return {**{name: finite(getattr(self, name)) for name in ("value", "low", "high")}, "kind": self.kind}
 
     @classmethod
     def from_dict(cls, data: Any) -> Estimate:
@@ -86,10 +86,8 @@ class Shape:
     known: Spread | None
     is_exact: bool
 
-    def log_margin(self, lengths: Sequence[int]) -> Float[FloatArray, " m"] | None:
-        """Logarithm of the law's margin at any lengths; None where the law cannot say."""
-        if self.law.at is None:
-            return None
+    def log_margin(self, lengths: Sequence[int]) -> Float[FloatArray, " m"]:
+        """Logarithm of the law's margin at any lengths."""
         return np.asarray(self.law.at(lengths)(natural(self.law, self.inner)))
 
     def band(self, lengths: Sequence[int]) -> Float[FloatArray, "m 2"] | None:
@@ -106,10 +104,10 @@ class Shape:
             None where there is no band: nothing is fitted, the parameters are not determined, or one of them has a
             likelihood with many peaks.
         """
-        middle = self.log_margin(lengths)
-        if self.law.at is None or middle is None or self.known is None or self.law.found is not None:
+        if self.known is None or self.law.found is not None:
             return None
         model = self.law.at(lengths)
+        middle = np.asarray(model(natural(self.law, self.inner)))
         slopes = _jacobian(lambda inner: np.asarray(model(natural(self.law, inner))), self.inner)
         if not np.isfinite(slopes).all():
             return None
@@ -172,14 +170,14 @@ class LawFit:
             "formula": self.formula,
             "parameters": {name: estimate.to_dict() for name, estimate in self.parameters.items()},
             "fixed": dict(self.fixed),
-            "rms": _finite(self.rms),
-            "largest": _finite(self.largest),
-            "lag1": _finite(self.lag1),
+            "rms": finite(self.rms),
+            "largest": finite(self.largest),
+            "lag1": finite(self.lag1),
             "correlation": self.correlation,
-            "scale": _finite(self.scale),
+            "scale": finite(self.scale),
             "mean_square": self.mean_square,
             "counted": self.counted,
-            "aicc": _finite(self.aicc),
+            "aicc": finite(self.aicc),
             "determined": self.determined,
         }
 
@@ -213,7 +211,8 @@ class LawFit:
             raise FileFormatError(f"decay fit: a law is malformed ({error})") from error
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """A number for JSON: None where it is infinite or NaN, which JSON does not have."""
     return value if math.isfinite(value) else None
 
 
@@ -234,9 +233,10 @@ def fit_law(law: Law, data: DecayData) -> LawFit | None:
     """
     if law.why_not:
         return None
+    model = law.at(data.lengths)
 
     def residuals(inner: FloatArray) -> FloatArray:
-        logs = law.model(natural(law, inner))
+        logs = model(natural(law, inner))
         if data.sd is None:
             return np.asarray(data.log_margin - logs)
         return np.asarray((data.margin - np.exp(np.minimum(logs, 300.0))) / data.sd)
@@ -248,10 +248,10 @@ def fit_law(law: Law, data: DecayData) -> LawFit | None:
     if not np.isfinite(rest).all():
         return None
     jacobian = _jacobian(residuals, inner)
-    known = spread(jacobian, rest) if inner.size and np.isfinite(jacobian).all() else None
+    known = spread(jacobian, rest) if inner.size else None
     rounding = data.relative_error if data.sd is None else data.relative_error * data.margin / data.sd
     count, squares = rest.size, float(rest @ rest)
-    logs = np.asarray(law.model(natural(law, inner)))
+    logs = np.asarray(model(natural(law, inner)))
     shown = data.log_margin - logs
     parameters = _estimates(law, data, inner, jacobian, rest, known)
     # A staircase that is searched for costs a free number a step, unless computed margins are met digit by digit: so
@@ -336,12 +336,12 @@ def _estimates(
         ends, kind = inner[:, None] + np.outer(known.half_widths, [-1, 1]), known.kind
     for place, name in enumerate(law.parameters):
         values = [inner[place], *(ends[place] if ends is not None else (math.nan, math.nan))]
-        value, low, high = (_exponential(v) if law.positive[place] else float(v) for v in values)
+        value, low, high = (factor_of(v) if law.positive[place] else float(v) for v in values)
         found[name] = Estimate(value=value, low=low, high=high, kind=kind)
     return found
 
 
-def _exponential(logarithm: float) -> float:
+def factor_of(logarithm: float) -> float:
     """Its exponential: infinite where that is no double."""
     return math.exp(logarithm) if not logarithm > 709 else math.inf
 

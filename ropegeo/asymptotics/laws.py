@@ -36,8 +36,7 @@ class Law:
         formula: margin as a function of n.
         parameters: their names.
         positive: which of them are fitted by their logarithm, as they cannot be 0 or negative.
-        model: natural parameters to log margins at the data's lengths.
-        at: the same at any lengths, for drawing; None where the law cannot say.
+        at: lengths to the function from natural parameters to log margins there.
         starts: where the search begins; the best end is kept.
         counted: how many free numbers the law costs when laws are compared.
         fixed: what is part of the law and not fitted, for people.
@@ -49,8 +48,7 @@ class Law:
     formula: str
     parameters: tuple[str, ...] = ()
     positive: tuple[bool, ...] = ()
-    model: Model = lambda _: np.zeros(0)
-    at: Callable[[Sequence[int]], Model] | None = None
+    at: Callable[[Sequence[int]], Model] = lambda _: lambda _: np.zeros(0)
     starts: tuple[tuple[float, ...], ...] = ((),)
     counted: int = 0
     fixed: tuple[tuple[str, str], ...] = ()
@@ -69,7 +67,6 @@ def constant(data: DecayData) -> Law:
         formula="C",
         parameters=("C",),
         positive=(True,),
-        model=at(data.lengths),
         at=at,
         starts=((math.exp(_bounded(float(data.log_margin.mean()))),),),
         counted=1,
@@ -89,7 +86,6 @@ def power(data: DecayData) -> Law:
         formula="C n^exponent",
         parameters=("C", "exponent"),
         positive=(True, False),
-        model=at(data.lengths),
         at=at,
         starts=((math.exp(_bounded(level)), slope),),
         counted=2,
@@ -116,7 +112,6 @@ def planes(data: DecayData, count: int | None = None) -> Law:
         formula=formula,
         parameters=("C",),
         positive=(True,),
-        model=at(data.lengths),
         at=at,
         starts=((math.exp(_bounded(level)),),),
         counted=1,
@@ -140,7 +135,6 @@ def exponential(data: DecayData) -> Law:
         formula=formula,
         parameters=("C", "rate"),
         positive=(True, False),
-        model=at(data.lengths),
         at=at,
         starts=((math.exp(_bounded(level)), -slope),),
         counted=2,
@@ -172,7 +166,6 @@ def power_floor(data: DecayData) -> Law:
         formula="C n^exponent + floor",
         parameters=("C", "exponent", "floor"),
         positive=(True, False, True),
-        model=at(data.lengths),
         at=at,
         starts=tuple(starts) if math.isfinite(level) else (),
         counted=3,
@@ -211,7 +204,6 @@ def retrieval(data: DecayData, *, free_weight: bool) -> Law:
         formula=formula,
         parameters=("omega", "theta", "weight")[: 3 if free_weight else 2],
         positive=(True, True, True)[: 3 if free_weight else 2],
-        model=at(data.lengths),
         at=at,
         starts=tuple(starts),
         counted=3 if free_weight else 2,

@@ -15,11 +15,11 @@ from jaxtyping import Float
 
 from ropegeo._arrays import FloatArray
 from ropegeo.asymptotics.bounds import simultaneous_bound
-from ropegeo.asymptotics.data import DecayData, fraction_log
+from ropegeo.asymptotics.data import DecayData, middle_log
 from ropegeo.asymptotics.fitted_law import LawFit
 from ropegeo.asymptotics.laws import LARGEST_LENGTH, logarithms
 from ropegeo.engine.diophantine import one_plane_staircase
-from ropegeo.exact import ClosedForm, Enclosure
+from ropegeo.exact import ClosedForm
 
 SMOOTH, STEPPED, KNOTS = 81, 600, 24
 """Lengths at which a line is computed, and its band: that costs two linear programs each where there is no noise."""
@@ -65,14 +65,12 @@ def law_line(fit: LawFit, data: DecayData) -> CurveLine | None:
         after = [n + 1 for n in data.lengths[:-1]] if is_stepped else []
         lengths = tuple(sorted({*lengths, *data.lengths, *after}))
     heights = fit.shape.log_margin(lengths)
-    if heights is None:
-        return None
     band = None
     # At a few of the lengths, and its distance from the law interpolated: a convex function, so that the band of a law
     # that is linear in its parameters becomes a little wider by that and never narrower.
     knots = tuple(sorted({*lengths[:: max(1, len(lengths) // KNOTS)], lengths[-1]}))
     middle, ends = fit.shape.log_margin(knots), None if is_stepped else fit.shape.band(knots)
-    if ends is not None and middle is not None:
+    if ends is not None:
         x, at = logarithms(lengths), logarithms(knots)
         band = heights[:, None] + np.column_stack([np.interp(x, at, ends[:, side] - middle) for side in (0, 1)])
     return CurveLine(
@@ -105,7 +103,7 @@ def staircase_line(angle: ClosedForm, data: DecayData, first: int, last: int) ->
     if len(lengths) > STEPPED:  # finer than a picture: milliseconds each
         lengths = spaced_lengths(first, last, STEPPED)
     places = [steps.index_at(reach) for reach in data.reaches_at(lengths)]
-    heights = {place: _log_middle(steps.margin(place)) for place in set(places)}
+    heights = {place: middle_log(steps.margin(place)) for place in set(places)}
     log_margin = np.array([heights[place] for place in places])
     return CurveLine(name="one plane", lengths=lengths, log_margin=log_margin, is_stepped=True)
 
@@ -178,8 +176,3 @@ def _first_to_see(data: DecayData, displacement: int) -> int:
     if data.best_over is None:
         return displacement + 1 + data.offset
     return min(2 * displacement, displacement + 1 + data.best_over)
-
-
-def _log_middle(value: Enclosure) -> float:
-    middle = (value.low + value.high) / 2
-    return fraction_log(middle) if middle > 0 else math.nan

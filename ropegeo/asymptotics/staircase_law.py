@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ropegeo._arrays import FloatArray
-from ropegeo.asymptotics.data import DecayData, fraction_log
+from ropegeo.asymptotics.data import DecayData, middle_log
 from ropegeo.asymptotics.laws import Law, Model
 from ropegeo.asymptotics.staircase_search import (
     NO_LIMIT,
@@ -75,10 +75,7 @@ def known_staircase(data: DecayData, angle: ClosedForm, *, free_weight: bool) ->
         reaches = data.reaches_at(lengths)
         steps = one_plane_staircase(angle, max(reaches))
         places = [steps.index_at(reach) for reach in reaches]
-        logs = {}
-        for place in set(places):
-            margin = steps.margin(place)
-            logs[place] = fraction_log((margin.low + margin.high) / 2) if margin.sign == 1 else -math.inf
+        logs = {place: middle_log(steps.margin(place)) for place in set(places)}
         return np.array([logs[place] for place in places])
 
     if not np.isfinite(heights(data.lengths)).all():
@@ -345,7 +342,6 @@ def _law(
         formula=_formula(free_weight),
         parameters=("weight",) if free_weight else (),
         positive=(True,) if free_weight else (),
-        model=at(data.lengths),
         at=at,
         starts=((level,),) if free_weight else ((),),
         counted=counted + int(free_weight),

@@ -82,7 +82,9 @@ def run(
             last=last,
         )
     result = _json(fit, theory)
-    contents: list[tuple[str | None, bytes]] = [(output.output, json_text(result).encode())]
+    contents: list[tuple[str | None, bytes]] = []
+    if output.output is not None:
+        contents.append((output.output, json_text(result).encode()))
     if drawing is not None:
         drawn = given if data.offset == given.offset else replace(given, offset=data.offset)
         contents.append((plot.plot, _picture(fit, drawn, theory, angle, rope.angle, which, drawing)))
