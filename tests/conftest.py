@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,3 +47,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def shared() -> Path:
     """The folder ../shared."""
     return SHARED
+
+
+@pytest.fixture
+def command_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command runs in a folder of its own, without what the caller's terminal says."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TERMINAL_WIDTH", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What a command prints; nothing goes to standard error, and rows for people are plain and fit 100 columns."""
+    from ropegeo.cli import main  # not before the import hook
+
+    def run(line: str, *, status: int = 0) -> str:
+        code = main(shlex.split(line))
+        out, err = capsys.readouterr()
+        assert (code, err) == (status, ""), line
+        if "--json" not in line:
+            assert max((len(row) for row in out.splitlines()), default=0) <= 100, out
+        assert "\x1b" not in out
+        return out
+
+    return run

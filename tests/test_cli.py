@@ -22,26 +22,7 @@ from ropegeo.spectrum import preset_names
 NUMBER, LETTER = "C B A 1 4 1 3 2 1", "C2 B1 A3 FA EC DE HF GD IG"
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every command runs in a folder of its own, without what the caller's terminal says."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TERMINAL_WIDTH"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture(name="run")
-def _run(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    def run(line: str, *, status: int = 0) -> str:
-        code = main(shlex.split(line))
-        out, err = capsys.readouterr()
-        assert (code, err) == (status, ""), line
-        if "--json" not in line:
-            assert max((len(row) for row in out.splitlines()), default=0) <= 100, out
-        assert "\x1b" not in out
-        return out
-
-    return run
+pytestmark = pytest.mark.usefixtures("command_folder")
 
 
 # ---- construct ----

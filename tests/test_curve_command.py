@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from ropegeo.cli import main
 from ropegeo.cli.curve_files import csv_text, npz_bytes
 from ropegeo.engine.margin import MarginCurve
 
@@ -30,27 +29,7 @@ SMALL = "--base 10000 --head-dim 16"
 """Eight planes: most tests need no more, and those of a preset are built anew by every command."""
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every command runs in a folder of its own, without what the caller's terminal says."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TERMINAL_WIDTH", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture(name="run")
-def _run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """What a command prints; nothing goes to standard error, and rows for people fit 100 columns."""
-
-    def run(line: str) -> str:
-        code = main(shlex.split(line))
-        out, err = capsys.readouterr()
-        assert (code, err) == (0, ""), line
-        if "--json" not in line:
-            assert max(len(row) for row in out.splitlines()) <= 100, out
-        return out
-
-    return run
+pytestmark = pytest.mark.usefixtures("command_folder")
 
 
 @pytest.fixture(name="rows")
