@@ -50,23 +50,26 @@ class BuiltHead:
 
 
 def index_profile(recipe: Recipe) -> LogitProfile:
-    """beta * sum_k a_k cos((d - offset) theta_k): real coefficients about the offset."""
+    """beta * sum_k a_k cos((d - offset) theta_k + phase_k): without phases, real coefficients about the offset."""
+    coefficients = (recipe.beta * recipe.plane_weights()).astype(np.complex128)
+    coefficients[list(recipe.planes)] *= recipe.query_turns()
     return LogitProfile(
         spectrum=recipe.spectrum,
-        coefficients=(recipe.beta * recipe.plane_weights()).astype(np.complex128),
+        coefficients=coefficients,
         origin=recipe.offset,
         max_offset=max(recipe.integers) if recipe.integers else None,
     )
 
 
 def letter_profile(recipe: Recipe) -> LetterProfile:
-    """beta * sum_k a_k cos(shift * omega + (d - centre) theta_k)."""
+    """beta * sum_k a_k cos(shift * m_k * omega + (d - centre) theta_k), m_k the multipliers."""
     return LetterProfile(
         spectrum=recipe.spectrum,
         weights=recipe.beta * recipe.plane_weights(),
         letters=len(recipe.letters),
         centre=recipe.centre,
         self_only=recipe.mode == "symbolic_reflexive",
+        multipliers=recipe.letter_multipliers(),
     )
 
 

@@ -75,7 +75,8 @@ def plane_geometry(built: BuiltHead, *, keys: int = 12, offset: int | None = Non
     d = s. Retrieval: letter phi stands at -phi omega, as key and as query (at distance `centre` if centred).
     """
     recipe = built.recipe
-    plane = recipe.planes[int(np.argmax(recipe.weights))]
+    heaviest = int(np.argmax(recipe.weights))
+    plane, turn = recipe.planes[heaviest], recipe.query_turns()[heaviest]
     angle = float(recipe.spectrum.inv_freq[plane])
     if recipe.mode in LETTER_MODES:
         shown = recipe.letters[:MAX_LETTERS]
@@ -101,7 +102,7 @@ def plane_geometry(built: BuiltHead, *, keys: int = 12, offset: int | None = Non
         angle=angle,
         keys=np.array([np.exp(-1j * recipe.spectrum.phases_at(d)[plane]) for d in distances]),
         key_labels=tuple(f"d={d}" for d in distances),
-        queries=np.array([np.exp(-1j * recipe.spectrum.phases_at(s)[plane]) for s in drawn]),
+        queries=turn * np.array([np.exp(-1j * recipe.spectrum.phases_at(s)[plane]) for s in drawn]),
         query_labels=tuple(f"offset {s}" if not recipe.integers else f"integer {s}" if s else "letter" for s in drawn),
         matched=(drawn.index(target), distances.index(target)),
     )

@@ -15,6 +15,10 @@ every plane with a_k > 0; one plane with irrational theta_k/(2 pi) suffices. A r
 an irrational quotient, because pi is transcendental; theta irrational is *not* enough (theta = 2 pi/5 ties every 5).
 If theta_k/(2 pi) = p_k/q_k for all planes, the head ties first at |t| = lcm(q_k).
 
+Phases. W_Q x = rho^(-s) P v, with P a rotation of plane k by phi_k, makes the logit
+beta * sum_k a_k cos((d - s) theta_k + phi_k). Its peak is no longer at d = s for every length; `ropegeo.optimal` chooses a_k and phi_k so that it is, by the
+largest margin possible, for all distances up to a length.
+
 The read-out. With weight w on the target, which holds a letter, the letter gets 2w; a letter query adds 1 to its own
 coordinate (its target is itself, s = 0) and an integer query adds 1 to the coordinate of the integer. Under hard
 attention w = 1: the letter wins with 2 against 1. If the target holds an integer its value is 0 and the token stays.
@@ -48,6 +52,7 @@ def index_head(
     beta: float = 1.0,
     letters: Sequence[str] = DEFAULT_LETTERS,
     directions: Sequence[complex] | None = None,
+    phases: Sequence[float] = (),
 ) -> BuiltHead:
     """The head that looks `offset` positions back whatever the query token: see the module for weights and proof.
 
@@ -59,6 +64,7 @@ def index_head(
         beta: logit of a perfect match.
         letters: vocabulary.
         directions: unit complex number per plane, the direction of v; the first axis if not given.
+        phases: radians per plane by which the query is turned on; 0 if not given.
 
     Raises:
         InvalidInputError: a value outside these ranges.
@@ -79,6 +85,7 @@ def index_head(
             offset=offset,
             letters=tuple(letters),
             directions=None if directions is None else np.asarray(directions, dtype=np.complex128),
+            phases=tuple(phases),
         )
     )
 
@@ -92,6 +99,7 @@ def token_index_head(
     weights: Sequence[float] = (),
     beta: float = 1.0,
     directions: Sequence[complex] | None = None,
+    phases: Sequence[float] = (),
 ) -> BuiltHead:
     """T_Index of the paper: an integer i looks i positions back, a letter looks at itself.
 
@@ -107,6 +115,7 @@ def token_index_head(
         weights: as in `index_head`.
         beta: as in `index_head`.
         directions: as in `index_head`.
+        phases: as in `index_head`; the same for every query.
 
     Raises:
         InvalidInputError: a value outside these ranges, or no integer.
@@ -123,6 +132,7 @@ def token_index_head(
             letters=tuple(letters),
             integers=tuple(integers),
             directions=None if directions is None else np.asarray(directions, dtype=np.complex128),
+            phases=tuple(phases),
         )
     )
 
@@ -153,8 +163,8 @@ def build_index(recipe: Recipe) -> BuiltHead:
 
 
 def turned_back(recipe: Recipe, displacement: int) -> FloatArray:
-    """rho^(-displacement) v as a vector of width head_dim, phases exact for any displacement."""
+    """rho^(-displacement) P v as a vector of width head_dim, phases exact for any displacement."""
     turned = recipe.vector()
     used = list(recipe.planes)
-    turned[used] *= np.exp(-1j * recipe.spectrum.phases_at(displacement)[used])
+    turned[used] *= recipe.query_turns() * np.exp(-1j * recipe.spectrum.phases_at(displacement)[used])
     return recipe.spectrum.from_planes(turned)

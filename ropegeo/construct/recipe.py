@@ -46,6 +46,8 @@ class Recipe:
         bigrams: `retrieval`: the tokens of the vocabulary; all pairs of a letter with a letter or integer if empty.
         centre_length: length that a `retrieval` head is centred on, or None for the paper's head.
         directions: unit complex number per plane used, the direction of v; the first axis if not given.
+        phases: index heads: radians per plane used by which the query is turned on, beyond its offset; 0 if not given.
+        multipliers: `retrieval`: how many steps of 2 pi/A apart plane k codes neighbouring letters; 1 if not given.
 
     Raises:
         InvalidInputError: any value outside these ranges.
@@ -62,6 +64,8 @@ class Recipe:
     bigrams: tuple[Bigram, ...] = ()
     centre_length: int | None = None
     directions: Complex[ComplexArray, " used"] | None = None
+    phases: tuple[float, ...] = ()
+    multipliers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -70,8 +74,11 @@ class Recipe:
             object.__setattr__(self, "planes", tuple(index(plane) for plane in self.planes))
             object.__setattr__(self, "integers", tuple(index(number) for number in self.integers))
             object.__setattr__(self, "offset", index(self.offset))
+            object.__setattr__(self, "multipliers", tuple(index(number) for number in self.multipliers))
         except TypeError as error:
-            raise InvalidInputError(f"recipe: planes, offset and integers must be integers ({error})") from error
+            raise InvalidInputError(
+                f"recipe: planes, offset, integers and multipliers must be integers ({error})"
+            ) from error
         if not self.planes or list(self.planes) != sorted(set(self.planes)):
             raise InvalidInputError("planes must be a non-empty increasing list without repetition")
         for plane in self.planes:
@@ -95,6 +102,16 @@ class Recipe:
             np.abs(self.unit_directions), 1, rtol=0, atol=_UNIT_TOLERANCE
         ):
             raise InvalidInputError("directions must be one complex number of modulus 1 per plane used")
+        self._check_codes()
+
+    def _check_codes(self) -> None:
+        for name, values in (("phases", self.phases), ("multipliers", self.multipliers)):
+            if values and len(values) != len(self.planes):
+                raise InvalidInputError(f"{len(values)} {name} for {len(self.planes)} planes; give one per plane used")
+        if not all(-math.pi <= phase <= math.pi for phase in self.phases):
+            raise InvalidInputError("phases must lie between -pi and pi radians")
+        if not all(1 <= number < len(self.letters) for number in self.multipliers):
+            raise InvalidInputError("multipliers must lie between 1 and the number of letters less 1")
 
     def _check_unused(self) -> None:
         """Refuse a field that the mode would ignore: the head would not be what it says."""
@@ -105,6 +122,8 @@ class Recipe:
             "integers": ("token_index", "retrieval"),
             "bigrams": ("retrieval",),
             "centre_length": ("retrieval",),
+            "phases": ("index", "token_index"),
+            "multipliers": ("retrieval",),
         }
         for name, modes in uses.items():
             if getattr(self, name) and self.mode not in modes:
@@ -155,8 +174,20 @@ class Recipe:
         values[list(self.planes)] = length * self.unit_directions
         return values
 
+    def query_turns(self) -> Complex[ComplexArray, " used"]:
+        """exp(i phase) of each plane used, exactly 1 where there are no phases."""
+        if not self.phases:
+            return np.ones(len(self.planes), np.complex128)
+        return np.asarray(np.exp(1j * np.array(self.phases)))
+
+    def letter_multipliers(self) -> tuple[int, ...]:
+        """The multiplier of every plane of the spectrum (1 where unused or not given)."""
+        steps = dict(zip(self.planes, self.multipliers, strict=False))
+        return tuple(steps.get(plane, 1) for plane in range(self.spectrum.planes))
+
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """JSON-ready form; `phases` and `multipliers` where there are any."""
+        codes = {"phases": list(self.phases), "multipliers": list(self.multipliers)}
         return {
             "schema": SCHEMA,
             "mode": self.mode,
@@ -170,6 +201,7 @@ class Recipe:
             "centre_length": self.centre_length,
             "directions": [[float(z.real), float(z.imag)] for z in self.unit_directions],
             "layout": self.spectrum.layout,
+            **{name: values for name, values in codes.items() if values},
             "spectrum": self.spectrum.to_dict(),
         }
 
@@ -197,6 +229,8 @@ class Recipe:
                 bigrams=tuple(Bigram(left, right) for left, right in data["bigrams"]),
                 centre_length=None if data["centre_length"] is None else plain_integer(data["centre_length"]),
                 directions=np.array([complex(real, imaginary) for real, imaginary in data["directions"]]),
+                phases=tuple(float(phase) for phase in data.get("phases", ())),
+                multipliers=tuple(plain_integer(number) for number in data.get("multipliers", ())),
             )
         except FileFormatError:
             raise

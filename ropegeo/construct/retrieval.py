@@ -24,6 +24,9 @@ Centred. A *letter-letter* query turned by a further rho(theta)^(-c), c = (n0 - 
 theta|: positive at n = n0 iff (n0 - 1) theta < omega. Letter-integer queries stay as they are: turned, they would
 lose themselves; at c = 0 they win by at least 1 - cos(omega - (n - 1) theta).
 
+Codes. Plane k may turn by m_k omega a letter, m_k a whole number:
+logit = beta * sum_k a_k cos(shift m_k omega + (d - c) theta_k). The m_k = 1..(A-1)/2 on equal planes are the corners of a regular simplex; `ropegeo.optimal` chooses them.
+
 Source: Urrutia et al., arXiv 2605.31558, appendix F.2; worst case, centring and many planes: docs/MATHEMATICS.md,
 sections 3 and 6.
 """
@@ -54,6 +57,7 @@ def retrieval_head(
     beta: float = 1.0,
     centre_length: int | None = None,
     directions: Sequence[complex] | None = None,
+    multipliers: Sequence[int] = (),
     tokens: Sequence[Bigram] | None = None,
 ) -> BuiltHead:
     """The head that looks up the right letter of its query: see the module for weights and proof.
@@ -67,6 +71,7 @@ def retrieval_head(
         beta: logit of a perfect match.
         centre_length: centre the head on inputs of this length; None for the paper's head.
         directions: unit complex number per plane, the direction of v.
+        multipliers: steps of 2 pi/A between neighbouring letters in each plane; 1 if not given.
         tokens: the bigrams of the vocabulary; all A*A + A*m if not given.
 
     Raises:
@@ -83,6 +88,7 @@ def retrieval_head(
         bigrams=tuple(tokens or ()),
         centre_length=centre_length,
         directions=None if directions is None else np.asarray(directions, dtype=np.complex128),
+        multipliers=tuple(multipliers),
     )
     return build_retrieval(recipe)
 
@@ -124,6 +130,7 @@ def build_retrieval(recipe: Recipe) -> BuiltHead:
 
 
 def letter_code(recipe: Recipe, phi: int) -> ComplexArray:
-    """rho(omega)^(-phi) v, one complex number per plane."""
-    code: ComplexArray = recipe.vector() * np.exp(-2j * np.pi * (phi % len(recipe.letters)) / len(recipe.letters))
+    """rho(m_k omega)^(-phi) v, one complex number per plane, m_k the multipliers."""
+    steps = np.array([phi * multiplier % len(recipe.letters) for multiplier in recipe.letter_multipliers()])
+    code: ComplexArray = recipe.vector() * np.exp(-2j * np.pi * steps / len(recipe.letters))
     return code

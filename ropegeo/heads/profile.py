@@ -162,10 +162,11 @@ class LogitProfile:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LetterProfile:
-    r"""logit(shift, d) = sum_k w_k cos(2 pi shift / letters + (d - centre) theta_k).
+    r"""logit(shift, d) = sum_k w_k cos(2 pi m_k shift / letters + (d - centre) theta_k).
 
-    The profile of a head that matches letters coded by equal turns of a circle: `shift` is the number of the key's
-    letter minus the number of the letter that the query looks for, modulo `letters`. Shift 0 is a match.
+    The profile of a head that matches letters coded by equal turns of circles, neighbours m_k steps apart in plane k:
+    `shift` is the number of the key's letter minus the number of the letter that the query looks for, modulo
+    `letters`. Shift 0 is a match.
 
     Attributes:
         spectrum: angles theta_k.
@@ -173,6 +174,7 @@ class LetterProfile:
         letters: size of the alphabet, at least 2.
         centre: distance at which a match scores highest; (n - 1)/2 for a head centred on length n, else 0.
         self_only: every query looks for its own letter (symbolic Reflexive), so that the answer is at distance 0.
+        multipliers: m_k, 1 or more; all 1 if not given.
 
     Raises:
         InvalidInputError: wrong shape, negative or non-finite weights, fewer than two letters.
@@ -183,6 +185,7 @@ class LetterProfile:
     letters: int
     centre: Fraction = Fraction(0)
     self_only: bool = False
+    multipliers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", frozen(self.weights, np.float64))
@@ -195,6 +198,11 @@ class LetterProfile:
             raise InvalidInputError("LetterProfile: queries that look for themselves are not centred")
         if self.letters < 2:
             raise InvalidInputError(f"LetterProfile: needs at least 2 letters, got {self.letters}")
+        object.__setattr__(self, "multipliers", self.multipliers or (1,) * self.spectrum.planes)
+        if len(self.multipliers) != self.spectrum.planes or min(self.multipliers) < 1:
+            raise InvalidInputError(
+                f"LetterProfile: needs {self.spectrum.planes} multipliers, each at least 1; got {self.multipliers}"
+            )
 
     @property
     def weight(self) -> float:
