@@ -23,3 +23,7 @@ class FileFormatError(RopegeoError):
 
 class IllDefinedTaskError(RopegeoError, ValueError):
     """A task input without a well-defined path; the message names the position where it breaks."""
+
+
+class SolverError(RopegeoError):
+    """A linear program that its solver ends as infeasible or unbounded, or gives up before it has any answer."""

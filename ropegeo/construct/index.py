@@ -16,8 +16,8 @@ an irrational quotient, because pi is transcendental; theta irrational is *not* 
 If theta_k/(2 pi) = p_k/q_k for all planes, the head ties first at |t| = lcm(q_k).
 
 Phases. W_Q x = rho^(-s) P v, with P a rotation of plane k by phi_k, makes the logit
-beta * sum_k a_k cos((d - s) theta_k + phi_k). Its peak is no longer at d = s for every length; `ropegeo.optimal` chooses a_k and phi_k so that it is, by the
-largest margin possible, for all distances up to a length.
+beta * sum_k a_k cos((d - s) theta_k + phi_k). Its peak is no longer at d = s for every length; `ropegeo.optimal` picks
+a_k and phi_k so that it is, by the largest margin possible, for all distances up to a length.
 
 The read-out. With weight w on the target, which holds a letter, the letter gets 2w; a letter query adds 1 to its own
 coordinate (its target is itself, s = 0) and an integer query adds 1 to the coordinate of the integer. Under hard

@@ -24,8 +24,9 @@ Centred. A *letter-letter* query turned by a further rho(theta)^(-c), c = (n0 - 
 theta|: positive at n = n0 iff (n0 - 1) theta < omega. Letter-integer queries stay as they are: turned, they would
 lose themselves; at c = 0 they win by at least 1 - cos(omega - (n - 1) theta).
 
-Codes. Plane k may turn by m_k omega a letter, m_k a whole number:
-logit = beta * sum_k a_k cos(shift m_k omega + (d - c) theta_k). The m_k = 1..(A-1)/2 on equal planes are the corners of a regular simplex; `ropegeo.optimal` chooses them.
+Codes. Plane k may turn by m_k omega a letter, m_k a whole number, so that
+logit = beta * sum_k a_k cos(shift m_k omega + (d - c) theta_k). The m_k = 1..(A-1)/2 on planes of equal angle are the
+corners of a regular simplex; `ropegeo.optimal` chooses planes, weights and m_k.
 
 Source: Urrutia et al., arXiv 2605.31558, appendix F.2; worst case, centring and many planes: docs/MATHEMATICS.md,
 sections 3 and 6.
