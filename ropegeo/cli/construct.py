@@ -10,7 +10,8 @@ from rich.console import Group
 
 from ropegeo._version import __version__
 from ropegeo.cli.curve import curve_table, head_title
-from ropegeo.cli.output import Destinations, busy, console, number_text, print_json, suffix_of, table
+from ropegeo.cli.optimal import OPTIMAL, optimal_data, optimal_lines
+from ropegeo.cli.output import Destinations, busy, console, json_text, number_text, print_json, suffix_of, table
 from ropegeo.cli.request import HeadRequest, head_curve, read_head, read_lengths
 from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.files import head_bytes, head_matrices
@@ -34,11 +35,21 @@ DRAWN_DISTANCES = 64
 MAX_SHOWN_OFFSET = 1 << 60
 
 
-def run(head: HeadOptions, rope: RopeOptions, lengths: LengthOptions, output: OutputOptions, plot: PlotOptions) -> None:
+def run(
+    head: HeadOptions,
+    rope: RopeOptions,
+    lengths: LengthOptions,
+    output: OutputOptions,
+    plot: PlotOptions,
+    certificate: str | None,
+) -> None:
     """Build, show, and write what was asked for."""
     suffix_of(output.output, (".safetensors",), "--output")
     drawing = suffix_of(plot.plot, (".svg", ".png"), "--plot")
-    destinations = Destinations(output.output, plot.plot, force=output.force)
+    suffix_of(certificate, (".json",), "--certificate")
+    if certificate is not None and (head.planes != OPTIMAL or head.mode == "retrieval"):
+        raise InvalidInputError("--certificate goes with --planes optimal of an index head: it proves none is better")
+    destinations = Destinations(output.output, plot.plot, certificate, force=output.force)
     with busy("building the head and its margins"):
         request = read_head(head, rope, read_lengths(lengths), ladder=True)
         _offset(request)  # refuses an offset too large to show before anything is written
@@ -48,6 +59,8 @@ def run(head: HeadOptions, rope: RopeOptions, lengths: LengthOptions, output: Ou
         contents.append((output.output, head_bytes(request.built)))
     if drawing is not None:
         contents.append((plot.plot, _picture(request, drawing)))
+    if request.optimal is not None:
+        contents.append((certificate, json_text(request.optimal.certificate.to_dict()).encode()))
     written = destinations.write(*contents)
     if output.as_json:
         print_json(_json(request, curve, lengths.digits))
@@ -59,6 +72,10 @@ def _picture(request: HeadRequest, suffix: str) -> bytes:
     from ropegeo.plots import figure_bytes, head_figure
 
     built = request.built
+    if request.optimal is not None:
+        from ropegeo.plots.optimal import weights_figure
+
+        return figure_bytes(weights_figure(request.optimal, title=head_title(built)), suffix)
     offset = _offset(request)
     first = max(0, offset - DRAWN_DISTANCES // 2)
     count = min(max(SHOWN_DISTANCES, 2 * offset + 8), DRAWN_DISTANCES)
@@ -77,6 +94,14 @@ def _offset(request: HeadRequest) -> int:
     return offset
 
 
+def _peak(request: HeadRequest) -> float:
+    """The logit of the target, or of a match at the distance that a retrieval head is centred on."""
+    profile = request.built.profile
+    if isinstance(profile, LetterProfile) or profile.is_peaked:
+        return request.built.recipe.beta
+    return float(replace(profile, origin=0).logit(np.zeros(1, np.int64))[0])
+
+
 def _shown_logits(request: HeadRequest) -> DistanceLogits:
     """Logits at the first distances, or at those around a target further away."""
     offset = _offset(request)
@@ -86,6 +111,7 @@ def _shown_logits(request: HeadRequest) -> DistanceLogits:
 
 def _planes_data(built: BuiltHead) -> list[dict[str, Any]]:
     recipe = built.recipe
+    phases = recipe.phases or (0.0,) * len(recipe.planes)
     return [
         {
             "plane": plane,
@@ -93,8 +119,9 @@ def _planes_data(built: BuiltHead) -> list[dict[str, Any]]:
             "angle": float(recipe.spectrum.inv_freq[plane]),
             "angle_exact": recipe.spectrum.angle_texts[plane],
             "wavelength": float(2 * np.pi / recipe.spectrum.inv_freq[plane]),
+            "phase": phase,
         }
-        for plane, weight in zip(recipe.planes, recipe.weights, strict=True)
+        for plane, weight, phase in zip(recipe.planes, recipe.weights, phases, strict=True)
     ]
 
 
@@ -104,6 +131,8 @@ def _trust(request: HeadRequest) -> dict[str, Any]:
         failing = first_failing_length(built.profile)
         return {"first_failing_length": _optional(failing)}
     profile = replace(built.profile, origin=_offset(request))
+    if not profile.is_peaked:
+        return {"note": "a head with phases is made for lengths up to one; `ropegeo limit` finds where it fails"}
     return {
         "tie_length": _optional(tie_length(profile)),
         "margin_below_rounding_step": [
@@ -131,10 +160,11 @@ def _json(request: HeadRequest, curve: MarginCurve, digits: int) -> dict[str, An
         "schema": SCHEMA,
         "package_version": __version__,
         "plane_choice": request.plane_choice,
+        "optimal": None if request.optimal is None else optimal_data(request.optimal),
         "planes": _planes_data(built),
         "peak": {
             "distance": safe_integer(_offset(request)),
-            "logit": built.recipe.beta,
+            "logit": _peak(request),
             "of": "a match" if built.recipe.mode == "retrieval" else "the target",
         },
         "recipe": built.recipe.to_dict(),
@@ -175,6 +205,9 @@ def _show(request: HeadRequest, curve: MarginCurve, written: list[str]) -> None:
         )
     if len(data) > SHOWN_ROWS:
         out.print(f"... and {len(data) - SHOWN_ROWS} more planes (all in --json)")
+    if request.optimal is not None:
+        for line in optimal_lines(request.optimal):
+            out.print(line)
     out.print()
     names = (("W_Q", built.head.w_q), ("W_K", built.head.w_k), ("W_V", built.head.w_v))
     columns = [str(token) for token in built.tokens]
@@ -210,7 +243,7 @@ def _show_peak(out: Any, request: HeadRequest) -> None:
     logits = _shown_logits(request)
     if logits.rival is None:
         query = " (letter query)" if request.built.recipe.integers and not logits.target else ""
-        out.print(f"peak at distance {logits.target}{query}: logit {request.built.recipe.beta:g}")
+        out.print(f"peak at distance {logits.target}{query}: logit {_peak(request):.6g}")
     else:
         out.print("a match against the strongest other letter, by distance")
     rows = [["logit", *(f"{value:.3f}" for value in logits.match)]]
@@ -236,6 +269,12 @@ def _trust_lines(request: HeadRequest, curve: MarginCurve) -> list[str]:
         return [
             "worst case: not every input is decoded at any length: the plane turns too fast for this many letters; "
             "try --plane best --length n"
+        ]
+    if request.built.recipe.phases:
+        runner = curve.points[-1]
+        return [
+            f"at length {runner.length} second comes distance {_offset(request) + runner.at} (displacement "
+            f"{runner.at}); beyond the length it is made for it may point elsewhere, see `ropegeo limit`",
         ]
     lines = []
     if trust["tie_length"] is not None:

@@ -10,6 +10,7 @@ from rich.console import Group
 
 from ropegeo._version import __version__
 from ropegeo.cli.curve_files import csv_text, npz_bytes
+from ropegeo.cli.optimal import OPTIMAL, run_curve
 from ropegeo.cli.output import Destinations, console, json_text, print_json, suffix_of, table, working
 from ropegeo.cli.request import HeadRequest, head_curve, read_head, read_head_file, read_integer, read_lengths
 from ropegeo.construct.built import BuiltHead
@@ -42,6 +43,9 @@ def run(
     head_file: str | None,
 ) -> None:
     """Compute, show, and write what was asked for."""
+    if head.planes == OPTIMAL and head_file is None:
+        run_curve(head, rope, lengths, which, output, plot)
+        return
     written_as = suffix_of(output.output, (".csv", ".json", ".npz"), "--output")
     drawing = suffix_of(plot.plot, (".svg", ".png"), "--plot")
     destinations = Destinations(output.output, plot.plot, force=output.force)

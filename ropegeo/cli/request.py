@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ropegeo.cli.optimal import OPTIMAL, check_optimal, designed
 from ropegeo.cli.options import HeadOptions, LengthOptions, RopeOptions
 from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.files import build, load_head
@@ -19,8 +20,13 @@ from ropegeo.engine.planes import best_index_plane, best_letter_plane
 from ropegeo.engine.routes import margin_curve
 from ropegeo.errors import InvalidInputError
 from ropegeo.exact import parse_closed_form, parse_decimal, short
+from ropegeo.heads import LogitProfile
 from ropegeo.spectrum import RopeSpectrum, load_rope
 from ropegeo.spectrum.layout import check_layout
+
+if TYPE_CHECKING:
+    from ropegeo._arrays import ComplexArray
+    from ropegeo.optimal.head import OptimalHead
 
 MODES = ("index", "retrieval", "reflexive")
 DEFAULT_RETRIEVAL_LETTERS = 8
@@ -111,6 +117,7 @@ class HeadRequest:
     lengths: list[int]
     plane_choice: str
     offset: int | None
+    optimal: OptimalHead | None = None
 
 
 def read_head(head: HeadOptions, rope: RopeOptions, asked: list[int] | None, *, ladder: bool) -> HeadRequest:
@@ -140,9 +147,24 @@ def read_head(head: HeadOptions, rope: RopeOptions, asked: list[int] | None, *, 
             raise InvalidInputError("--plane best needs --length n: the best plane depends on the length")
         plane = _best_plane(recipe, offset or 0, max(asked))
         recipe, choice = replace(recipe, planes=(plane,)), "best"
+    elif head.planes == OPTIMAL:
+        if not asked:
+            raise InvalidInputError("--planes optimal needs --length n: the best head depends on the length")
+        recipe, best = designed(recipe, head, max(asked))
+        recipe = replace(recipe, directions=_directions(head, len(recipe.planes)))
+        return HeadRequest(built=build(recipe), lengths=shown, plane_choice=OPTIMAL, offset=offset, optimal=best)
     elif head.plane is not None or head.planes is not None:
         choice = "given"
     return HeadRequest(built=build(recipe), lengths=shown, plane_choice=choice, offset=offset)
+
+
+def read_request(head: HeadOptions, rope: RopeOptions, asked: list[int] | None) -> Recipe:
+    """The recipe of the head asked for, before a plane or weights are chosen for a length.
+
+    Raises:
+        InvalidInputError: options that do not go together, or values that are out of range.
+    """
+    return _recipe(head, read_spectrum(rope), asked)
 
 
 def read_head_file(path: str, head: HeadOptions, rope: RopeOptions, asked: list[int]) -> HeadRequest:
@@ -186,18 +208,15 @@ def _recipe(head: HeadOptions, spectrum: RopeSpectrum, asked: list[int] | None) 
     }
     if head.weights is not None:
         values["weights"] = tuple(_weight(part) for part in head.weights.split(","))
-    if head.seed is not None:
-        if head.seed < 0:
-            raise InvalidInputError(f"--seed {head.seed} must not be negative")
-        drawn = np.random.default_rng(head.seed).uniform(0, 2 * np.pi, len(values["planes"]))
-        values["directions"] = np.exp(1j * drawn)
+    values["directions"] = _directions(head, len(values["planes"]))
     mode: Mode
     if head.mode == "index":
-        mode = "index" if head.integers is None else "token_index"
+        integers = head.integers if head.max_offset is None else head.max_offset
+        mode = "index" if integers is None else "token_index"
         if mode == "index":
             values["offset"] = 0 if head.offset is None else _offset(head.offset)
         else:
-            values["integers"] = _integers(head.integers)
+            values["integers"] = _integers(integers)
     elif head.mode == "retrieval":
         mode = "retrieval"
         values["integers"] = _integers(DEFAULT_RETRIEVAL_INTEGERS if head.integers is None else head.integers)
@@ -210,7 +229,17 @@ def _recipe(head: HeadOptions, spectrum: RopeSpectrum, asked: list[int] | None) 
     return Recipe(mode=mode, **values)
 
 
+def _directions(head: HeadOptions, count: int) -> ComplexArray | None:
+    if head.seed is None:
+        return None
+    if head.seed < 0:
+        raise InvalidInputError(f"--seed {head.seed} must not be negative")
+    drawn: ComplexArray = np.exp(1j * np.random.default_rng(head.seed).uniform(0, 2 * np.pi, count))
+    return drawn
+
+
 def _check_combination(head: HeadOptions) -> None:
+    check_optimal(head)
     if head.plane is not None and head.planes is not None:
         raise InvalidInputError("give --plane for one plane or --planes for several, not both")
     if head.weights is not None and head.planes is None:
@@ -256,6 +285,8 @@ def _planes(head: HeadOptions, spectrum: RopeSpectrum) -> tuple[int, ...]:
         if head.plane is None or head.plane == "best":
             return (0,)
         return (spectrum.check_plane(_plane(head.plane)),)
+    if head.planes == OPTIMAL:
+        return (0,)  # chosen when the length is known
     if head.planes.strip() == "all":
         return tuple(range(spectrum.planes))
     planes: list[int] = []
@@ -309,6 +340,8 @@ def head_curve(
     progress: Callable[[int], None] | None = None,
 ) -> MarginCurve:
     """Margin, best and worst of the requested head."""
-    return margin_curve(
-        request.built.profile, lengths, target=request.offset, digits=digits, route=route, progress=progress
-    )
+    profile, target = request.built.profile, request.offset
+    if isinstance(profile, LogitProfile) and not profile.is_peaked:
+        target = profile.origin if target is None else target
+        profile = replace(profile, origin=target)
+    return margin_curve(profile, lengths, target=target, digits=digits, route=route, progress=progress)

@@ -122,7 +122,7 @@ class Recipe:
             "integers": ("token_index", "retrieval"),
             "bigrams": ("retrieval",),
             "centre_length": ("retrieval",),
-            "phases": ("index", "token_index"),
+            "phases": ("index", "token_index", "reflexive"),
             "multipliers": ("retrieval",),
         }
         for name, modes in uses.items():
