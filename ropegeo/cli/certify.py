@@ -8,7 +8,7 @@ import typer
 
 from ropegeo._version import __version__
 from ropegeo.cli.output import console, print_json, working
-from ropegeo.optimal.certificate import Certificate, Examination, examine, read_certificate
+from ropegeo.optimal.certificate import Certificate, Examination, certify, read_certificate
 
 if TYPE_CHECKING:
     from ropegeo.exact import Enclosure
@@ -22,7 +22,7 @@ def run(path: str, *, as_json: bool) -> None:
     certificate, wrong_hash = read_certificate(path)
     window = certificate.window
     with working("proving the margin", window.high - window.low) as progress:
-        found = examine(certificate, progress=progress)
+        found = certify(certificate, progress=progress)
     faults = [*([] if wrong_hash is None else [wrong_hash]), *found.faults]
     if as_json:
         print_json(_data(certificate, found, faults))

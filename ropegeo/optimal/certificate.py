@@ -3,7 +3,7 @@ r"""`Certificate`: a head, a distribution and the enclosure that they prove, as 
 Content: the rotation (exact angles), the window of displacements, the head (planes, weights, phases), the distribution,
 the stated enclosure of the best margin, and the SHA-256 of all of it. The hash is of the JSON text with sorted keys, no
 spaces and ASCII only, without the key `sha256`; it guards against damage and says which certificate is meant, and it
-proves nothing: `examine` recomputes both bounds in balls (`proof.py`) and holds what is stated against them.
+proves nothing: `certify` recomputes both bounds in balls (`proof.py`) and holds what is stated against them.
 
 Doubles are the numbers of the proof: a weight, a phase and a share are exactly the doubles that are written.
 """
@@ -32,7 +32,7 @@ MAX_FILE_BYTES = 1 << 26
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Certificate:
-    """A statement about the best margin of positional heads, with what proves it. Made by `proved`, held by `examine`.
+    """A statement about the best margin of positional heads, with what proves it. Made by `proved`, held by `certify`.
 
     Attributes:
         spectrum: exact angles; heads may use any of its planes.
@@ -161,7 +161,7 @@ class Proved:
     decided_at: int
 
 
-def examine(certificate: Certificate, *, progress: Progress | None = None) -> Examination:
+def certify(certificate: Certificate, *, progress: Progress | None = None) -> Examination:
     """Recompute both bounds of a certificate in ball arithmetic, and hold what it states against them.
 
     Args:
@@ -249,7 +249,7 @@ def proved(
         low=-3.0,  # a margin lies between -2 and 2: this states nothing yet
         high=3.0,
     )
-    found = examine(claim, progress=progress)
+    found = certify(claim, progress=progress)
     if found.margin is None or found.upper_bound is None or found.decided_at is None:
         raise InvalidInputError(f"certificate: {'; '.join(found.faults)}")
     stated = replace(claim, low=rounded_down(found.margin.low), high=-rounded_down(-found.upper_bound.high))
