@@ -189,7 +189,7 @@ def test_the_best_margin_does_not_grow_with_the_length() -> None:
         assert point.one_plane.low <= point.best.upper_bound.high
         by_hand = shortfalls(SMALL, window_of(2, point.length)).real.mean(axis=1).min()
         assert float(point.equal_weights) == pytest.approx(by_hand, abs=1e-12)
-    assert curve.to_dict()["points"][1]["length"] == 16
+    assert curve.to_dict()["rows"][1]["length"] == 16
 
 
 # ---- what is built from it ----

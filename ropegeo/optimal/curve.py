@@ -90,7 +90,7 @@ class OptimalCurve:
             "phases": self.phases,
             "max_planes": self.max_planes,
             "unit": "beta",
-            "points": [point.to_dict() for point in self.points],
+            "rows": [point.to_dict() for point in self.points],
         }
 
 
