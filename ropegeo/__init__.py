@@ -41,10 +41,14 @@ if TYPE_CHECKING:
         IllDefinedTaskError,
         InvalidInputError,
         RopegeoError,
+        SolverError,
         UnsupportedError,
     )
     from ropegeo.exact import ClosedForm, Enclosure, read_angle
     from ropegeo.heads import Head, LetterProfile, LogitProfile
+    from ropegeo.optimal.certificate import Certificate, certify, read_certificate
+    from ropegeo.optimal.curve import OptimalCurve, optimal_curve
+    from ropegeo.optimal.head import OptimalHead, optimal_head
     from ropegeo.spectrum import (
         RopeSpectrum,
         convert_projection,
@@ -57,6 +61,19 @@ if TYPE_CHECKING:
     from ropegeo.tasks import Bigram
 
 _ROOMS = {
+    "ropegeo.optimal.head": (
+        "OptimalHead",
+        "optimal_head",
+    ),
+    "ropegeo.optimal.curve": (
+        "OptimalCurve",
+        "optimal_curve",
+    ),
+    "ropegeo.optimal.certificate": (
+        "Certificate",
+        "certify",
+        "read_certificate",
+    ),
     "ropegeo.asymptotics.bounds": ("dirichlet_bound", "index_bound_as_printed"),
     "ropegeo.asymptotics.compare": ("Comparison", "compare_decay"),
     "ropegeo.asymptotics.curve_input": ("read_curve",),
@@ -83,6 +100,7 @@ _ROOMS = {
     "ropegeo.engine.top_two": ("TopTwo", "top_two"),
     "ropegeo.engine.trust": ("first_failing_length", "tie_length"),
     "ropegeo.errors": (
+        "SolverError",
         "FileFormatError",
         "IllDefinedTaskError",
         "InvalidInputError",
@@ -107,6 +125,7 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "Bigram",
     "BuiltHead",
+    "Certificate",
     "Claim",
     "ClaimOutcome",
     "ClosedForm",
@@ -123,16 +142,20 @@ __all__ = [
     "LogitProfile",
     "MarginCurve",
     "MarginPoint",
+    "OptimalCurve",
+    "OptimalHead",
     "Recipe",
     "RecordedMargins",
     "RopeSpectrum",
     "RopegeoError",
     "Solution",
+    "SolverError",
     "TopTwo",
     "UnsupportedError",
     "__version__",
     "best_index_plane",
     "best_letter_plane",
+    "certify",
     "claim_names",
     "compare_decay",
     "convert_projection",
@@ -152,11 +175,14 @@ __all__ = [
     "margin_curve",
     "margin_curves",
     "one_plane_margins",
+    "optimal_curve",
+    "optimal_head",
     "per_input",
     "plane_contributions",
     "preset",
     "preset_names",
     "read_angle",
+    "read_certificate",
     "read_curve",
     "record_curve",
     "recorded_margins",

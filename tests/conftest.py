@@ -14,7 +14,7 @@ from jaxtyping import install_import_hook
 # Before anything of ropegeo is imported: jaxtyping and beartype check every call of the rooms that carry arrays.
 # Not `exact`, `tasks`, `claims` and `cli`, which hold none: their tests hand over wrong types on purpose.
 # Nor compiled kernels (`kernels.py`, `*_kernels.py`): a wrapped function does not compile.
-ROOMS = ("asymptotics", "construct", "engine", "heads", "plots", "spectrum")
+ROOMS = ("asymptotics", "construct", "engine", "heads", "limits", "optimal", "plots", "spectrum")
 PACKAGE = Path(__file__).parents[1] / "ropegeo"
 CHECKED = [
     ".".join(("ropegeo", *path.relative_to(PACKAGE).with_suffix("").parts))

@@ -101,7 +101,7 @@ def test_pictures() -> None:
     (bars,) = [group for group in figure.axes[0].containers if group.get_label() == "weight of the plane"]
     assert [bar.get_height() for bar in bars] == list(best.weights)
     assert [bar.get_x() + bar.get_width() / 2 for bar in bars] == pytest.approx(list(best.planes))
-    assert list(figure.axes[1].get_lines()[1].get_ydata()) == list(best.query_phases)
+    assert np.asarray(figure.axes[1].get_lines()[1].get_ydata()).tolist() == list(best.query_phases)
     curve = optimal_curve(SPECTRUM, [10, 20], offset=2)
     lines = optimal_figure(curve, title="t").axes[0].get_lines()
     margins = [float(point.best.margin) for point in curve.points]

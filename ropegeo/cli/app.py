@@ -8,6 +8,7 @@ import typer
 
 from ropegeo._version import __version__
 from ropegeo.cli.options import (
+    OUTPUT,
     CurveOptions,
     FitOptions,
     HeadOptions,
@@ -50,16 +51,45 @@ def root(
 @app.command()
 @with_option_groups
 def construct(
-    head: HeadOptions, rope: RopeOptions, lengths: LengthOptions, output: OutputOptions, plot: PlotOptions
+    head: HeadOptions,
+    rope: RopeOptions,
+    lengths: LengthOptions,
+    output: OutputOptions,
+    plot: PlotOptions,
+    certificate: Annotated[
+        str | None,
+        typer.Option(
+            help="--planes optimal: write the proof that no head is better to this .json file.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
 ) -> None:
     """Build a head by hand: its matrices, where it looks, and by how much it wins.
 
     Example: ropegeo construct --mode index --offset 3
+
+    Example: ropegeo construct --offset 3 --planes optimal --length 1024 --certificate best.json
     """
     apply_threads(output)
     from ropegeo.cli.construct import run
 
-    run(head, rope, lengths, output, plot)
+    run(head, rope, lengths, output, plot, certificate)
+
+
+@app.command()
+@with_option_groups
+def certify(
+    certificate: Annotated[str, typer.Argument(help="A file of 'ropegeo construct --certificate'.", metavar="FILE")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)] = False,
+) -> None:
+    """Check the proof of a best head: both bounds again in ball arithmetic, without the solver that found them.
+
+    The exit status is 1 if the hash differs or anything stated is not proved.
+
+    Example: ropegeo certify best.json
+    """
+    from ropegeo.cli.certify import run
+
+    run(certificate, as_json=as_json)
 
 
 @app.command()

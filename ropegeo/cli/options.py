@@ -13,6 +13,7 @@ import typer
 from ropegeo.engine.route_names import ROUTES
 
 HEAD = "Head"
+BEST = "With --planes optimal"
 ROPE = "Rotation"
 FIT = "Fit"
 OUTPUT = "Output"
@@ -70,7 +71,11 @@ class HeadOptions:
         ),
     ] = None
     planes: Annotated[
-        str | None, typer.Option(help="Several planes: '0-20', '0,3,7' or 'all'.", rich_help_panel=HEAD)
+        str | None,
+        typer.Option(
+            help="Several planes: '0-20', '0,3,7', 'all', or 'optimal' for the largest margin at the largest length.",
+            rich_help_panel=HEAD,
+        ),
     ] = None
     weights: Annotated[
         str | None,
@@ -99,6 +104,22 @@ class HeadOptions:
         int | None,
         typer.Option(
             help="Draw the direction of v in each plane at random. (default: first axis)", rich_help_panel=HEAD
+        ),
+    ] = None
+    phases: Annotated[
+        str | None,
+        typer.Option(
+            help="free, or zero for coefficients that are not negative. (default: free)", rich_help_panel=BEST
+        ),
+    ] = None
+    max_planes: Annotated[
+        int | None, typer.Option(help="Use at most so many planes, the best found.", rich_help_panel=BEST)
+    ] = None
+    max_offset: Annotated[
+        int | None,
+        typer.Option(
+            help="Serve all offsets 0..m with one key; the query token says which, as with --integers m.",
+            rich_help_panel=BEST,
         ),
     ] = None
 
