@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from dataclasses import replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any
 
 from ropegeo._version import __version__
@@ -98,16 +100,11 @@ def optimal_lines(best: OptimalHead) -> list[str]:
     window = best.certificate.window
     aim = f"offset {window.offset}" if window.max_offset is None else f"offsets 0..{window.max_offset} with one key"
     kind = "" if best.certificate.phases == "free" else " without phases"
+    few = "" if best.max_planes is None else f", on at most {best.max_planes} planes"
     lines = [
-        f"best margin of any head{kind} at length {window.length}, {aim}: proved to lie in",
-        f"  [{best.certificate.low:.12f}, {best.certificate.high:.12f}], relative gap {best.gap:.1e}; this head has "
-        f"the lower end",
+        f"length {window.length}, {aim}: this head wins by {outward(best.certificate.low, 9, up=False)}{few},",
+        f"and no head{kind} by more than {outward(best.certificate.high, 9, up=True)}: proved, relative gap {best.gap:.1e}",
     ]
-    if best.max_planes is not None:
-        lines[1] = (
-            f"  [{best.certificate.low:.12f}, {best.certificate.high:.12f}]; the head below has the lower end on at "
-            f"most {best.max_planes} planes"
-        )
     if best.status != "converged":
         lines.append(f"search: {best.status}")
     active = [str(t) for t in best.active_displacements[:SHOWN_DISPLACEMENTS]]
@@ -228,9 +225,9 @@ def optimal_table(curve: OptimalCurve) -> Group:
         [
             [
                 str(point.length),
-                f"{point.best.certificate.low:.9f}",
-                f"{point.best.certificate.high:.9f}",
-                f"{point.best.gap:.0e}",
+                outward(point.best.certificate.low, 7, up=False),
+                outward(point.best.certificate.high, 7, up=True),
+                _below(point.best.gap),
                 str(len(point.best.planes)),
                 _cell(point.equal_weights),
                 str(point.plane),
@@ -239,6 +236,22 @@ def optimal_table(curve: OptimalCurve) -> Group:
             for point in curve.points
         ],
     )
+
+
+def outward(value: float, places: int, *, up: bool) -> str:
+    """A bound as a decimal that is one too: rounded up or down.
+
+    Example:
+        >>> outward(0.32964, 3, up=True), outward(0.32964, 3, up=False)
+        ('0.330', '0.329')
+    """
+    rounding = ROUND_CEILING if up else ROUND_FLOOR
+    return str(Decimal(value).quantize(Decimal(1).scaleb(-places), rounding=rounding))
+
+
+def _below(gap: float) -> str:
+    """A gap by the power of ten above it."""
+    return "0" if gap <= 0 else f"< 1e{math.floor(math.log10(gap)) + 1}"
 
 
 def _cell(value: Enclosure) -> str:
