@@ -71,6 +71,7 @@ def test_the_first_run_compiles_and_the_next_does_not(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*.nbi"))
 
 
+@pytest.mark.slow
 def test_without_a_cache_there_is_one_notice(tmp_path: Path) -> None:
     """No folder can be made where a file stands, whoever asks: so this holds for root as well."""
     copy = tmp_path / "ropegeo"

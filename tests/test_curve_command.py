@@ -364,6 +364,7 @@ def test_a_terminal_sees_progress(cache: Path, tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["c.csv"]
 
 
+@pytest.mark.slow
 def test_a_pipe_sees_none(cache: Path) -> None:
     command = [sys.executable, "-m", "ropegeo", *shlex.split(STREAMED)]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}

@@ -235,7 +235,7 @@ def agrees(enclosure: Enclosure | None, truth: Real) -> None:
 @given(
     st.sampled_from(sorted(ANGLES)), st.integers(2, 6), st.integers(2, 16), st.integers(0, 25), st.booleans(), st.data()
 )
-@settings(max_examples=70)
+@settings(max_examples=35)
 @example("1/2 turn", 2, 2, 1, False, None)
 @example("3 turn", 3, 4, 3, False, None)
 @example("5/12 turn", 6, 12, 0, True, None)

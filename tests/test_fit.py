@@ -166,6 +166,7 @@ def test_laws_are_told_apart_under_noise() -> None:
         assert chosen.count(law) >= 17, (law, chosen)
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(seed=st.integers(0, 10_000), count=st.integers(5, 24), noise=st.sampled_from([0.05, 0.5]))
 def test_any_positive_data_get_a_status(seed: int, count: int, noise: float) -> None:

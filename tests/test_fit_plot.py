@@ -361,6 +361,7 @@ def test_only_bounds_that_hold_are_drawn(names: Callable[..., dict[str, str | No
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_bytes_are_the_same_every_time() -> None:
     data, fit = fitted("fails")
     law = law_line(fit.fits[0], fit.data)

@@ -130,6 +130,7 @@ def check_complete(planes: list[Plane], low: int, high: int, budget: float) -> l
 # ---- completeness ----
 
 
+@pytest.mark.slow
 @given(problems())
 @settings(max_examples=40)
 def test_every_near_return_is_found(problem: tuple[list[Plane], int, int, float]) -> None:
@@ -426,6 +427,7 @@ def test_the_records_to_a_billion_by_brute_force(count: int) -> None:
     assert scanned_records(llama_31(count), 10**9) == RECORDS[count]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(angles, weights), min_size=2, max_size=5), st.integers(200, 60_000))
 @settings(max_examples=8)
 @example([(power(10000, k, 4), 1.0) for k in (1, 2, 3)], 60_000)
@@ -462,6 +464,7 @@ def test_sixty_four_planes_do_not_return_soon(base: int) -> None:
         assert staircase(profile, 10**10, route="lattice").steps == (1,)
 
 
+@pytest.mark.slow
 def test_records_far_away() -> None:
     """Up to 10**30: each is a record in integers among those found, and none lies in a range searched by itself."""
     planes = llama_31(8)

@@ -319,7 +319,6 @@ def test_games() -> None:
         ({"length": 10, "offset": -1}, InvalidInputError, "offset -1 is outside the length"),
         ({"length": 10, "max_offset": 10}, InvalidInputError, "offset 10 is outside the length"),
         ({"length": 10, "offset": 2, "max_offset": 3}, InvalidInputError, "do not go together"),
-        ({"length": 10.0}, InvalidInputError, "is not an integer"),
         ({"length": LARGEST_WINDOW + 2}, UnsupportedError, "up to 100000000 displacements"),
         ({"length": 10, "phases": "some"}, InvalidInputError, "phases 'some' are unknown; use zero or free"),
         ({"length": 10, "max_planes": 0}, InvalidInputError, "max_planes 0 must be at least 1"),

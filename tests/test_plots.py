@@ -390,6 +390,7 @@ def test_an_svg_needs_no_fonts_and_no_date() -> None:
     assert b"dc:date" not in svg
 
 
+@pytest.mark.slow
 def test_a_long_curve_stays_a_small_file() -> None:
     built = index_head(PAPER, offset=3)
     figure = head_figure(plane_geometry(built), distance_logits(built, 50_000), title=TITLE)

@@ -150,6 +150,7 @@ def test_the_route_that_reaches_is_taken(
     assert point.margin.proves(17) or method == BOUND
 
 
+@pytest.mark.slow
 def test_bounds_are_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searches, "STREAMED_AT_ONCE", 1 << 26)
     monkeypatch.setattr(index_margin, "STREAMED_AT_ONCE", 1 << 22)
@@ -223,6 +224,7 @@ def test_margins_do_not_depend_on_the_unit(factor: float, route: str) -> None:
         assert abs(float(point.margin) / float(expected.margin) - 1) < 1e-12  # the factor rounds the coefficients
 
 
+@pytest.mark.slow
 def test_a_tiny_weight_reaches_as_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searches, "STREAMED_AT_ONCE", 1 << 20)
     spectrum = RopeSpectrum(angles=tuple(read_angle(text) for text in ("1", "10000^(-2/128)")), head_dim=4)

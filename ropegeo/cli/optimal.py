@@ -103,7 +103,8 @@ def optimal_lines(best: OptimalHead) -> list[str]:
     few = "" if best.max_planes is None else f", on at most {best.max_planes} planes"
     lines = [
         f"length {window.length}, {aim}: this head wins by {outward(best.certificate.low, 9, up=False)}{few},",
-        f"and no head{kind} by more than {outward(best.certificate.high, 9, up=True)}: proved, relative gap {best.gap:.1e}",
+        f"and no head{kind} by more than {outward(best.certificate.high, 9, up=True)}: proved, relative gap "
+        f"{best.gap:.1e}",
     ]
     if best.status != "converged":
         lines.append(f"search: {best.status}")

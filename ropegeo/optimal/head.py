@@ -165,7 +165,7 @@ def optimal_head(
         >>> from ropegeo.spectrum import RopeSpectrum
         >>> best = optimal_head(RopeSpectrum.from_base(10000, head_dim=16), length=33, phases="zero")
         >>> best.margin.digits(6), best.gap < 1e-6
-        ('0.280497', True)
+        ('0.292217', True)
     """
     window = Window(length=length, offset=offset, max_offset=max_offset)
     if phases not in get_args(Phases):
