@@ -47,6 +47,16 @@ def pi() -> Ball:
     return arb.pi()
 
 
+def cosine(angle: Ball) -> Ball:
+    """The ball of a cosine, of radians, at the working precision."""
+    return angle.cos()
+
+
+def sine(angle: Ball) -> Ball:
+    """The ball of a sine, of radians, at the working precision."""
+    return angle.sin()
+
+
 def argument(real: Fraction, imag: Fraction) -> Ball:
     """The ball of the argument of a complex number that is not zero, in [-pi, pi], at the working precision."""
     return arb.atan2(ball(imag), ball(real))

@@ -1,0 +1,1 @@
+"""Where a head stops: at which length its argmax, its softmax weight, a number format or a window fails."""
