@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     )
     from ropegeo.exact import ClosedForm, Enclosure, read_angle
     from ropegeo.heads import Head, LetterProfile, LogitProfile
+    from ropegeo.limits.arithmetic import Arithmetic, emulated_logits
+    from ropegeo.limits.emulation import emulated_weights, first_light_length, first_wrong_length
+    from ropegeo.limits.emulation_results import EmulatedLength, EmulatedWeightLength, EmulatedWeights
+    from ropegeo.limits.letter_emulation import first_wrong_retrieval_length
     from ropegeo.optimal.certificate import Certificate, certify, read_certificate
     from ropegeo.optimal.curve import OptimalCurve, optimal_curve
     from ropegeo.optimal.head import OptimalHead, optimal_head
@@ -61,6 +65,10 @@ if TYPE_CHECKING:
     from ropegeo.tasks import Bigram
 
 _ROOMS = {
+    "ropegeo.limits.emulation_results": ("EmulatedLength", "EmulatedWeights", "EmulatedWeightLength",),
+    "ropegeo.limits.letter_emulation": ("first_wrong_retrieval_length",),
+    "ropegeo.limits.emulation": ("first_wrong_length", "first_light_length", "emulated_weights",),
+    "ropegeo.limits.arithmetic": ("Arithmetic", "emulated_logits",),
     "ropegeo.optimal.head": (
         "OptimalHead",
         "optimal_head",
@@ -123,6 +131,7 @@ _ROOMS = {
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "Arithmetic",
     "Bigram",
     "BuiltHead",
     "Certificate",
@@ -132,6 +141,9 @@ __all__ = [
     "Comparison",
     "DecayData",
     "DecayFit",
+    "EmulatedLength",
+    "EmulatedWeightLength",
+    "EmulatedWeights",
     "Enclosure",
     "FileFormatError",
     "Head",
@@ -162,8 +174,13 @@ __all__ = [
     "curve_data",
     "decay_data",
     "dirichlet_bound",
+    "emulated_logits",
+    "emulated_weights",
     "first_failing_length",
     "first_in_interval",
+    "first_light_length",
+    "first_wrong_length",
+    "first_wrong_retrieval_length",
     "fit_decay",
     "index_bound_as_printed",
     "index_head",

@@ -12,6 +12,7 @@ import pytest
 import ropegeo
 
 NAMES = [
+    "Arithmetic",
     "Bigram",
     "BuiltHead",
     "Certificate",
@@ -21,6 +22,9 @@ NAMES = [
     "Comparison",
     "DecayData",
     "DecayFit",
+    "EmulatedLength",
+    "EmulatedWeightLength",
+    "EmulatedWeights",
     "Enclosure",
     "FileFormatError",
     "Head",
@@ -51,8 +55,13 @@ NAMES = [
     "curve_data",
     "decay_data",
     "dirichlet_bound",
+    "emulated_logits",
+    "emulated_weights",
     "first_failing_length",
     "first_in_interval",
+    "first_light_length",
+    "first_wrong_length",
+    "first_wrong_retrieval_length",
     "fit_decay",
     "index_bound_as_printed",
     "index_head",
