@@ -13,6 +13,7 @@ from ropegeo.cli.options import (
     FitOptions,
     HeadOptions,
     LengthOptions,
+    LimitOptions,
     OutputOptions,
     PlotOptions,
     ReportOptions,
@@ -113,6 +114,33 @@ def curve(
     from ropegeo.cli.curve import run
 
     run(head, rope, lengths, which, output, plot, head_file)
+
+
+@app.command()
+@with_option_groups
+def limit(
+    context: typer.Context,
+    head: HeadOptions,
+    rope: RopeOptions,
+    which: LimitOptions,
+    output: OutputOptions,
+    plot: PlotOptions,
+    head_file: Annotated[str | None, typer.Option("--head", help="Head file written by 'ropegeo construct'.")] = None,
+) -> None:
+    """How far a head works, with a logit scale and a number format, and what stops it.
+
+    Without --beta n_max is shown for beta = 10, 1e2, .. 1e6, and no scale is judged.
+
+    Example: ropegeo limit --base 10000 --head-dim 128 --offset 3
+
+    Example: ropegeo limit --rope llama-3.1-8b --planes optimal --length 8192 --beta 60 --formats bfloat16
+    """
+    apply_threads(output)
+    from ropegeo.cli.limit import run
+
+    source = context.get_parameter_source("beta")
+    given = source is not None and source.name == "COMMANDLINE"
+    run(head, rope, which, output, plot, head_file, head.beta if given else None)
 
 
 @app.command()

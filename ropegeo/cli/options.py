@@ -16,6 +16,7 @@ HEAD = "Head"
 BEST = "With --planes optimal"
 ROPE = "Rotation"
 FIT = "Fit"
+LIMIT = "Limit"
 OUTPUT = "Output"
 
 
@@ -194,6 +195,75 @@ class FitOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LimitOptions:
+    """Which limits of a head, and how they are decided."""
+
+    length: Annotated[
+        str | None,
+        typer.Option(
+            help="Judge this length: the exit status is 1 if something fails up to it. Also shows its least beta.",
+            rich_help_panel=LIMIT,
+        ),
+    ] = None
+    rule: Annotated[
+        str,
+        typer.Option(
+            help="What the softmax weight must do: majority (the built head reads out the right token), or "
+            "'weight>=0.9'.",
+            rich_help_panel=LIMIT,
+        ),
+    ] = "majority"
+    formats: Annotated[
+        str,
+        typer.Option(
+            help="Number formats to emulate: float32, float16, bfloat16, tf32, comma-separated; all or none.",
+            rich_help_panel=LIMIT,
+        ),
+    ] = "all"
+    logits: Annotated[
+        str,
+        typer.Option(
+            help="fused: logits stay in float32; eager: they are rounded to the format too; or both.",
+            rich_help_panel=LIMIT,
+        ),
+    ] = "fused"
+    positions: Annotated[
+        str,
+        typer.Option(
+            help="exact, or format: positions are rounded to the format before they turn anything.",
+            rich_help_panel=LIMIT,
+        ),
+    ] = "exact"
+    vectors: Annotated[
+        str,
+        typer.Option(
+            help="What is rounded: unit (query and key of length 1, beta on the logits) or head (the head's own "
+            "vectors and scale).",
+            rich_help_panel=LIMIT,
+        ),
+    ] = "unit"
+    max_length: Annotated[
+        str | None,
+        typer.Option(
+            help="How far formats are emulated, every query position. (default: 4096, or --length if it is larger)",
+            rich_help_panel=LIMIT,
+        ),
+    ] = None
+    window: Annotated[
+        str | None,
+        typer.Option(help="Sliding window W: a query sees itself and the W - 1 keys before.", rich_help_panel=LIMIT),
+    ] = None
+    find_beta: Annotated[
+        str | None,
+        typer.Option(
+            help="Look for a beta at which the head is right in this format at every query position up to --length.",
+            metavar="FORMAT",
+            rich_help_panel=LIMIT,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class OutputOptions:
     """Where results go."""
 
@@ -202,7 +272,7 @@ class OutputOptions:
         str | None,
         typer.Option(
             help="Write to this file; the suffix says what: construct .safetensors, curve .csv, .json or .npz, "
-            "spectrum .csv or .json, solve and fit .json.",
+            "spectrum .csv or .json, solve, fit and limit .json.",
             rich_help_panel=OUTPUT,
         ),
     ] = None

@@ -33,6 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -43,6 +44,7 @@ from scipy.special import logsumexp
 from ropegeo._arrays import FloatArray
 from ropegeo.engine.index_margin import index_curve
 from ropegeo.engine.margin import check_lengths, check_profile, check_target
+from ropegeo.engine.profile_margin import profile_curve
 from ropegeo.engine.retrieval_margin import letter_curve
 from ropegeo.engine.staircase import common_period
 from ropegeo.engine.work import Progress, check_streamed
@@ -91,24 +93,74 @@ def index_softmax_scale(profile: LogitProfile, length: int, *, query: Query | st
         raise InvalidInputError(
             "index_softmax_scale: a fixed offset of 0 reads the query's own position; use query='letter'"
         )
-    period = common_period(profile)
-    if period is not None and period <= max(offset, n - 1 - offset):
-        raise InvalidInputError(f"index_softmax_scale: the head ties at length {n}, and no scale resolves a tie")
-    if not float(index_curve(profile, [n]).points[0].margin) >= SMALLEST_MARGIN:
-        raise UnsupportedError(
-            f"index_softmax_scale: the margin is below {SMALLEST_MARGIN:g}, too small for float64 sums"
-        )
-    log_threshold = np.log(THRESHOLDS[query])
+    return softmax_scale(profile, n, threshold=THRESHOLDS[query])
+
+
+def softmax_scale(profile: LogitProfile, length: int, *, threshold: float) -> float:
+    """Least beta at which the sum over the rivals of a target, exp(-beta gap), is below a threshold.
+
+    Args:
+        profile: any coefficients; its origin is the target.
+        length: n, above the target, with a positive margin.
+        threshold: 1 where the target needs a weight above 1/2, (1 - p)/p for p.
+
+    Returns:
+        beta_min in units of the profile's weight; 0 where every positive beta does.
+
+    Raises:
+        InvalidInputError: a target outside the length, a threshold that is not positive, or a margin that is not:
+            another position scores at least as high, which no scale resolves.
+        UnsupportedError: a margin below `SMALLEST_MARGIN`, or a length beyond what is streamed.
+
+    Accuracy: relative error below 2 `LOGIT_ERROR` (one without phases) divided by the margin.
+
+    Source: docs/MATHEMATICS.md, section 8.
+
+    Example:
+        >>> from ropegeo.spectrum import RopeSpectrum
+        >>> profile = LogitProfile(spectrum=RopeSpectrum.from_angle("1"), coefficients=np.ones(1), origin=2)
+        >>> round(softmax_scale(profile, 5, threshold=1.0), 12)
+        1.850129568995
+    """
+    check_profile("softmax_scale", profile)
+    (n,) = check_lengths("softmax_scale", [length])
+    offset = check_target("softmax_scale", profile.origin, [n])
+    if not (threshold > 0 and math.isfinite(threshold)):
+        raise InvalidInputError(f"softmax_scale: threshold {threshold:g} must be a positive number")
+    _check_wins("softmax_scale", profile, n, offset)
+    log_threshold = math.log(threshold)
     if n > MAX_TERMS:  # too many gaps to hold: each beta is a pass over all of them
 
         def log_sum(beta: float) -> float:
             total = float(_rival_sums(profile, n, offset, np.array([beta]))[0])
             return -math.inf if total == 0 else math.log(total) - log_threshold
 
-        return _root(log_sum)
+        return falling_root(log_sum)
     displacements = np.arange(-offset, n - offset)
-    gaps = profile.gap(displacements[displacements != 0]) / profile.weight
-    return _root(lambda beta: float(logsumexp(-beta * gaps)) - log_threshold)
+    displacements = displacements[displacements != 0]
+    if profile.is_peaked:
+        gaps = profile.gap(displacements) / profile.weight
+    else:
+        gaps = (profile.logit(np.array([offset])) - profile.logit(displacements + offset)) / profile.weight
+    return falling_root(lambda beta: float(logsumexp(-beta * gaps)) - log_threshold)
+
+
+def _check_wins(call: str, profile: LogitProfile, length: int, offset: int) -> None:
+    """Raise unless the target's margin is positive, and large enough for float64 sums."""
+    if profile.is_peaked:
+        period = common_period(profile)
+        if period is not None and period <= max(offset, length - 1 - offset):
+            raise InvalidInputError(f"{call}: the head ties at length {length}, and no scale resolves a tie")
+        margin = index_curve(profile, [length], digits=6).points[0].margin
+    else:
+        margin = profile_curve(profile, [length], target=offset, digits=6).points[0].margin
+        if margin.sign != 1:
+            raise InvalidInputError(
+                f"{call}: at length {length} another position scores at least as high as the target, and no scale "
+                "resolves that"
+            )
+    if not float(margin) >= SMALLEST_MARGIN:
+        raise UnsupportedError(f"{call}: the margin is below {SMALLEST_MARGIN:g}, too small for float64 sums")
 
 
 def softmax_weight(
@@ -211,38 +263,74 @@ def retrieval_softmax_scale(profile: LetterProfile, length: int) -> float:
         raise UnsupportedError(
             f"retrieval_softmax_scale: the margin is below {SMALLEST_MARGIN:g}, too small for float64 sums"
         )
-    uncentred = LetterProfile(spectrum=profile.spectrum, weights=profile.weights, letters=profile.letters)
-
-    def log_largest(beta: float) -> float:
-        largest = _log_largest_sum(profile, n, beta)
-        return max(largest, _log_largest_sum(uncentred, n, beta, own_only=True)) if profile.centre else largest
-
-    return _root(log_largest)
+    return falling_root(lambda beta: retrieval_log_sum(profile, n, beta))
 
 
-def _log_largest_sum(profile: LetterProfile, n: int, beta: float, *, own_only: bool = False) -> float:
+def retrieval_log_sum(profile: LetterProfile, length: int, beta: float, *, all_rivals: bool = False) -> float:
+    """log of the largest sum over the module's class of inputs; all of them are right iff it is below a log threshold.
+
+    Args:
+        profile: of a letter-matching head.
+        length: n >= 2.
+        beta: logit scale; the profile's own weight does not matter.
+        all_rivals: the sum over the strongest rivals at every other distance, 1/w - 1 of the answer's weight w, instead
+            of over one rival token wherever it may stand, which decides the read-out with the threshold 1.
+
+    Raises:
+        UnsupportedError: more than `MAX_TERMS` positions times letters.
+
+    Accuracy: absolute error below 4 beta `LOGIT_ERROR` + 1e-12. It never falls as n grows.
+
+    Source: ours; proof in the module. All rivals: other letters may stand at every other distance at once, at distance
+    0 the query's own token, whose left letter is any but the answer's.
+    """
+    (n,) = check_lengths("retrieval_log_sum", [length])
+    _check_size(n, profile.letters)
+    largest = _log_largest_sum(profile, n, beta, own_only=profile.self_only, all_rivals=all_rivals)
+    if not profile.centre:
+        return largest
+    uncentred = replace(profile, centre=Fraction(0))
+    return max(largest, _log_largest_sum(uncentred, n, beta, own_only=True, all_rivals=all_rivals))
+
+
+def _letter_scores(profile: LetterProfile, n: int, beta: float) -> tuple[FloatArray, FloatArray]:
+    """Logits at scale beta of a match, and of the rivals by shift, at distances 0..n-1."""
+    scores = profile.logits(np.arange(n)) * (beta / profile.weight)
+    return scores[0], scores[1:]
+
+
+def _log_largest_sum(
+    profile: LetterProfile, n: int, beta: float, *, own_only: bool = False, all_rivals: bool = False
+) -> float:
     """log of the largest sum over answers D and shifts, in logarithms so that no term underflows."""
-    phasor = profile.phasor(np.arange(n)) / profile.weight
-    shifts = np.arange(1, profile.letters)
-    scores = beta * (np.exp(2j * np.pi * shifts / profile.letters)[:, None] * phasor).real
+    match, scores = _letter_scores(profile, n, beta)
+    if all_rivals:
+        scores = scores.max(axis=0, keepdims=True)
     upto: FloatArray = np.logaddexp.accumulate(scores, axis=1)  # sums over distances 0..d
     beyond = np.logaddexp.accumulate(scores[:, ::-1], axis=1)[:, ::-1]  # over d..n-1
-    match = beta * phasor.real
     own = beyond[:, 1].max() - match[0]
     if own_only or n == 2:
         return float(own if own_only else max(own, scores[:, 0].max() - match[1]))
+    after = np.full_like(scores, -np.inf)
+    after[:, :-1] = beyond[:, 1:]
+    query_itself = upto[:, :-1]
+    if all_rivals:
+        return float(max(own, (np.logaddexp(query_itself, after[:, 1:]) - match[1:]).max()))
     # Answers at D = 1..n-1. A (letter, integer) rival: distances 1..D-1 and D+1..n-1.
     between = np.full_like(scores, -np.inf)
     between[:, 2:] = np.logaddexp.accumulate(scores[:, 1:-1], axis=1)
-    after = np.full_like(scores, -np.inf)
-    after[:, :-1] = beyond[:, 1:]
     other = np.logaddexp(between, after)[:, 1:]
-    query_itself = upto[:, :-1]
     return float(max(own, (np.maximum(other, query_itself) - match[1:]).max()))
 
 
-def _root(log_sum: Callable[[float], float]) -> float:
-    """The beta at which a falling log sum reaches 0; 0.0 where it is not above 0 to begin with."""
+def falling_root(log_sum: Callable[[float], float]) -> float:
+    """The beta at which a falling log sum reaches 0; 0.0 where it is not above 0 to begin with.
+
+    Args:
+        log_sum: strictly falling in beta >= 0, and negative in the end.
+
+    Accuracy: relative error below 1e-12, beside that of the sum.
+    """
     if log_sum(0.0) <= 1e-12:
         return 0.0
     high = 1.0

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
 from ropegeo._arrays import FloatArray
@@ -36,7 +36,7 @@ def _with_room(low: float, high: float) -> tuple[float, float]:
     return low - room, high + room
 
 
-def legend_below(figure: Figure, axes: Axes) -> None:
+def legend_below(figure: Figure | SubFigure, axes: Axes) -> None:
     """The legend under the axes, in as many columns as fit the width."""
     handles, labels = axes.get_legend_handles_labels()
     order = sorted(range(len(handles)), key=lambda at: isinstance(handles[at], Patch))

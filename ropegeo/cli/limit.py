@@ -1,0 +1,233 @@
+"""`ropegeo limit`: how far a head works, with this logit scale and this number format, and what stops it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+
+from ropegeo._version import __version__
+from ropegeo.cli.curve import head_title
+from ropegeo.cli.limit_text import show
+from ropegeo.cli.optimal import OPTIMAL
+from ropegeo.cli.output import Destinations, json_text, print_json, suffix_of, working
+from ropegeo.cli.request import read_head, read_head_file, read_integer, read_length
+from ropegeo.construct.files import build
+from ropegeo.construct.recipe import LETTER_MODES
+from ropegeo.errors import InvalidInputError
+from ropegeo.exact import short
+from ropegeo.heads import LogitProfile
+from ropegeo.limits.emulated_head import EmulatedHead
+from ropegeo.limits.formats import FormatLimit, check_emulated, format_limit, read_formats
+from ropegeo.limits.head_limit import head_limit, windowed
+from ropegeo.limits.letters import letter_softmax_length
+from ropegeo.limits.limit import Limit
+from ropegeo.limits.rules import Rule
+from ropegeo.limits.scale_search import ScaleSearch, find_scale
+from ropegeo.limits.softmax import Demand, check_betas, softmax_lengths
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ropegeo.cli.options import HeadOptions, LimitOptions, OutputOptions, PlotOptions, RopeOptions
+    from ropegeo.construct.built import BuiltHead
+    from ropegeo.limits.arithmetic import Arithmetic
+    from ropegeo.limits.softmax import SoftmaxLimit
+
+DEFAULT_EMULATED = 4096
+DRAWN_BETAS = 49
+DRAWN_SEARCHED = 10**6
+
+
+def run(
+    head: HeadOptions,
+    rope: RopeOptions,
+    which: LimitOptions,
+    output: OutputOptions,
+    plot: PlotOptions,
+    head_file: str | None,
+    beta: float | None,
+) -> None:
+    """Compute, show, write, and judge a length if one is asked for.
+
+    Args:
+        head: the head's options.
+        rope: the rotation's.
+        which: what is looked at.
+        output: where it goes.
+        plot: a picture.
+        head_file: a head file instead of the head's options.
+        beta: the logit scale if it was given.
+    """
+    suffix_of(output.output, (".json",), "--output")
+    drawing = suffix_of(plot.plot, (".svg", ".png"), "--plot")
+    destinations = Destinations(output.output, plot.plot, force=output.force)
+    asked = _read(head, rope, which, head_file, beta)
+    found = _limit(asked)
+    search = None if asked.search is None else _search(asked, asked.search)
+    data = _data(found, search)
+    contents: list[tuple[str | None, bytes]] = [(output.output, json_text(data).encode())]
+    if drawing is not None:
+        contents.append((plot.plot, _picture(found, drawing)))
+    written = destinations.write(*contents)
+    if output.as_json:
+        print_json(data)
+    else:
+        show(head_title(asked.built), found, search, written)
+    if not found.holds or (search is not None and search.beta is None):
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Asked:
+    """What is asked for, read."""
+
+    built: BuiltHead
+    offset: int | None
+    beta: float | None
+    rule: Rule
+    length: int | None
+    window: int | None
+    arithmetics: tuple[Arithmetic, ...]
+    max_length: int
+    search: Arithmetic | None
+    vectors: str
+
+    @property
+    def head(self) -> EmulatedHead:
+        return EmulatedHead.of(
+            self.built, rule=self.rule, offset=self.offset, beta=self.beta, window=self.window, vectors=self.vectors
+        )
+
+
+def _read(
+    head: HeadOptions, rope: RopeOptions, which: LimitOptions, head_file: str | None, beta: float | None
+) -> _Asked:
+    rule = Rule.read(which.rule)
+    length = None if which.length is None else read_length(which.length)
+    window = None if which.window is None else _positive(which.window, "--window")
+    arithmetics = read_formats(which.formats, logits=which.logits, positions=which.positions)
+    search = None
+    if which.find_beta is not None:
+        (search,) = read_formats(
+            which.find_beta, logits=which.logits.replace("both", "fused"), positions=which.positions
+        )
+        if length is None or beta is not None:
+            raise InvalidInputError("--find-beta needs --length n, and looks for the --beta: leave that out")
+    if beta is not None:
+        check_betas("limit", [beta])
+    made_for = head.planes == OPTIMAL or head.plane == "best" or head.centred
+    if length is None and made_for and head_file is None:
+        raise InvalidInputError(
+            "limit: --planes optimal, --plane best and --centred are made for a length: add --length n"
+        )
+    if head_file is None:
+        request = read_head(head, rope, [2 if length is None else length], ladder=False)
+        built, scale = request.built, beta
+    else:
+        request = read_head_file(head_file, replace(head, beta=type(head)().beta), rope, [2])
+        built = request.built
+        scale = beta if beta is not None else built.recipe.beta if built.recipe.beta != 1 else None
+        check_betas("limit", [] if scale is None else [scale])
+    recipe = built.recipe
+    if which.max_length is not None:
+        max_length = _positive(which.max_length, "--max-length")
+    else:  # an offset beyond the default is looked at up to twice that far
+        aim = recipe.offset if recipe.mode == "index" else request.offset or 0
+        max_length = max(DEFAULT_EMULATED, length or 0, 2 * aim if aim >= DEFAULT_EMULATED else 0)
+    if arithmetics or search is not None:
+        check_emulated(max_length)
+    if scale is not None and scale != recipe.beta:
+        built = build(replace(recipe, beta=scale))
+    if recipe.mode in LETTER_MODES and head.offset is not None:
+        raise InvalidInputError(
+            "limit: a head that matches letters is judged at its worst distance; leave --offset out"
+        )
+    return _Asked(
+        built=built,
+        offset=request.offset if recipe.mode == "token_index" else None,
+        beta=scale,
+        rule=rule,
+        length=length,
+        window=window,
+        arithmetics=arithmetics,
+        max_length=max_length,
+        search=search,
+        vectors=which.vectors,
+    )
+
+
+def _positive(text: str, option: str) -> int:
+    value = read_integer(text, option)
+    if value < 1:
+        raise InvalidInputError(f"{option} {short(value)} must be at least 1")
+    return value
+
+
+def _limit(asked: _Asked) -> Limit:
+    formats: list[FormatLimit] = []
+    for arithmetic in asked.arithmetics:
+        with working(f"emulating {arithmetic}", asked.max_length) as progress:
+            formats.append(format_limit(asked.head, arithmetic, max_length=asked.max_length, progress=progress))
+    with working("summing over all distances", 10**7) as progress:
+        return head_limit(
+            asked.built,
+            rule=asked.rule,
+            offset=asked.offset,
+            beta=asked.beta,
+            length=asked.length,
+            window=asked.window,
+            formats=formats,
+            progress=progress,
+        )
+
+
+def _search(asked: _Asked, arithmetic: Arithmetic) -> ScaleSearch:
+    length = asked.length or 2
+    with working(f"looking for a scale in {arithmetic.number_format}", length) as progress:
+        return find_scale(asked.head, arithmetic, length=length, progress=progress)
+
+
+def _data(found: Limit, search: ScaleSearch | None) -> dict[str, Any]:
+    return {
+        **found.to_dict(),
+        "package_version": __version__,
+        "found_beta": None if search is None else search.to_dict(),
+    }
+
+
+def _picture(found: Limit, suffix: str) -> bytes:
+    from ropegeo.plots import figure_bytes
+    from ropegeo.plots.limit import limit_figure
+
+    curve, bound = _drawn(found)
+    title = head_title(found.built)
+    return figure_bytes(limit_figure(found, title=title, curve=curve, bound=bound), suffix)
+
+
+def _drawn(found: Limit) -> tuple[Sequence[SoftmaxLimit], Any]:
+    """n_max over scales from 1 to ten times the largest shown, and the proved bound where there is one."""
+    profile = found.built.profile
+    top = max(each.beta for each in found.softmax)
+    betas = np.geomspace(min(1.0, top / 10), 10 * max(top, 1e3), DRAWN_BETAS)
+    betas = np.unique([*betas, *(each.beta for each in found.softmax)])  # so that those asked for lie on the line
+    if not isinstance(profile, LogitProfile):
+        last = max(each.searched or each.last_length or 2 for each in found.softmax)
+        curve = [
+            letter_softmax_length(profile, beta, weight=found.rule.weight, max_length=last) for beta in betas.tolist()
+        ]
+        return [_seen(each, found.window) for each in curve], None
+    demands = [Demand(offset=query.offset, threshold=found.rule.threshold(query.kind)) for query in found.queries]
+    searched = max(DRAWN_SEARCHED, 2 * demands[-1].offset)
+    curve = [
+        _seen(each, found.window)
+        for each in softmax_lengths(profile, betas.tolist(), demands=demands, max_length=searched)
+    ]
+    bounds = [found.softmax_bound(beta) for beta in betas.tolist()]
+    return curve, None if bounds[0] is None else np.array(bounds)
+
+
+def _seen(each: SoftmaxLimit, window: int | None) -> SoftmaxLimit:
+    return each if window is None else windowed(each, window)
