@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ropegeo.engine.profile_margin import plane_contributions
     from ropegeo.engine.recorded import RecordedMargins, recorded_margins
     from ropegeo.engine.routes import margin_curve, margin_curves, record_curve
-    from ropegeo.engine.softmax import index_softmax_scale, retrieval_softmax_scale, softmax_weight
+    from ropegeo.engine.softmax import index_softmax_scale, retrieval_softmax_scale, softmax_scale, softmax_weight
     from ropegeo.engine.top_two import TopTwo, top_two
     from ropegeo.engine.trust import first_failing_length, tie_length
     from ropegeo.errors import (
@@ -46,10 +46,18 @@ if TYPE_CHECKING:
     )
     from ropegeo.exact import ClosedForm, Enclosure, read_angle
     from ropegeo.heads import Head, LetterProfile, LogitProfile
+    from ropegeo.limits.argmax import ArgmaxLimit, argmax_limit
     from ropegeo.limits.arithmetic import Arithmetic, emulated_logits
+    from ropegeo.limits.emulated_head import EmulatedHead
     from ropegeo.limits.emulation import emulated_weights, first_light_length, first_wrong_length
     from ropegeo.limits.emulation_results import EmulatedLength, EmulatedWeightLength, EmulatedWeights
+    from ropegeo.limits.formats import FormatLimit, read_formats
+    from ropegeo.limits.head_limit import head_limit
     from ropegeo.limits.letter_emulation import first_wrong_retrieval_length
+    from ropegeo.limits.limit import Limit
+    from ropegeo.limits.rules import Rule
+    from ropegeo.limits.scale_search import find_scale
+    from ropegeo.limits.softmax import SoftmaxLimit, softmax_length
     from ropegeo.optimal.certificate import Certificate, certify, read_certificate
     from ropegeo.optimal.curve import OptimalCurve, optimal_curve
     from ropegeo.optimal.head import OptimalHead, optimal_head
@@ -65,23 +73,6 @@ if TYPE_CHECKING:
     from ropegeo.tasks import Bigram
 
 _ROOMS = {
-    "ropegeo.limits.emulation_results": ("EmulatedLength", "EmulatedWeights", "EmulatedWeightLength",),
-    "ropegeo.limits.letter_emulation": ("first_wrong_retrieval_length",),
-    "ropegeo.limits.emulation": ("first_wrong_length", "first_light_length", "emulated_weights",),
-    "ropegeo.limits.arithmetic": ("Arithmetic", "emulated_logits",),
-    "ropegeo.optimal.head": (
-        "OptimalHead",
-        "optimal_head",
-    ),
-    "ropegeo.optimal.curve": (
-        "OptimalCurve",
-        "optimal_curve",
-    ),
-    "ropegeo.optimal.certificate": (
-        "Certificate",
-        "certify",
-        "read_certificate",
-    ),
     "ropegeo.asymptotics.bounds": ("dirichlet_bound", "index_bound_as_printed"),
     "ropegeo.asymptotics.compare": ("Comparison", "compare_decay"),
     "ropegeo.asymptotics.curve_input": ("read_curve",),
@@ -104,19 +95,34 @@ _ROOMS = {
     "ropegeo.engine.profile_margin": ("plane_contributions",),
     "ropegeo.engine.recorded": ("RecordedMargins", "recorded_margins"),
     "ropegeo.engine.routes": ("margin_curve", "margin_curves", "record_curve"),
-    "ropegeo.engine.softmax": ("index_softmax_scale", "retrieval_softmax_scale", "softmax_weight"),
+    "ropegeo.engine.softmax": ("index_softmax_scale", "retrieval_softmax_scale", "softmax_scale", "softmax_weight"),
     "ropegeo.engine.top_two": ("TopTwo", "top_two"),
     "ropegeo.engine.trust": ("first_failing_length", "tie_length"),
     "ropegeo.errors": (
-        "SolverError",
         "FileFormatError",
         "IllDefinedTaskError",
         "InvalidInputError",
         "RopegeoError",
+        "SolverError",
         "UnsupportedError",
     ),
     "ropegeo.exact": ("ClosedForm", "Enclosure", "read_angle"),
     "ropegeo.heads": ("Head", "LetterProfile", "LogitProfile"),
+    "ropegeo.limits.argmax": ("ArgmaxLimit", "argmax_limit"),
+    "ropegeo.limits.arithmetic": ("Arithmetic", "emulated_logits"),
+    "ropegeo.limits.emulated_head": ("EmulatedHead",),
+    "ropegeo.limits.emulation": ("emulated_weights", "first_light_length", "first_wrong_length"),
+    "ropegeo.limits.emulation_results": ("EmulatedLength", "EmulatedWeightLength", "EmulatedWeights"),
+    "ropegeo.limits.formats": ("FormatLimit", "read_formats"),
+    "ropegeo.limits.head_limit": ("head_limit",),
+    "ropegeo.limits.letter_emulation": ("first_wrong_retrieval_length",),
+    "ropegeo.limits.limit": ("Limit",),
+    "ropegeo.limits.rules": ("Rule",),
+    "ropegeo.limits.scale_search": ("find_scale",),
+    "ropegeo.limits.softmax": ("SoftmaxLimit", "softmax_length"),
+    "ropegeo.optimal.certificate": ("Certificate", "certify", "read_certificate"),
+    "ropegeo.optimal.curve": ("OptimalCurve", "optimal_curve"),
+    "ropegeo.optimal.head": ("OptimalHead", "optimal_head"),
     "ropegeo.spectrum": (
         "RopeSpectrum",
         "convert_projection",
@@ -131,6 +137,7 @@ _ROOMS = {
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "ArgmaxLimit",
     "Arithmetic",
     "Bigram",
     "BuiltHead",
@@ -141,16 +148,19 @@ __all__ = [
     "Comparison",
     "DecayData",
     "DecayFit",
+    "EmulatedHead",
     "EmulatedLength",
     "EmulatedWeightLength",
     "EmulatedWeights",
     "Enclosure",
     "FileFormatError",
+    "FormatLimit",
     "Head",
     "IllDefinedTaskError",
     "InvalidInputError",
     "LawFit",
     "LetterProfile",
+    "Limit",
     "LogitProfile",
     "MarginCurve",
     "MarginPoint",
@@ -160,11 +170,14 @@ __all__ = [
     "RecordedMargins",
     "RopeSpectrum",
     "RopegeoError",
+    "Rule",
+    "SoftmaxLimit",
     "Solution",
     "SolverError",
     "TopTwo",
     "UnsupportedError",
     "__version__",
+    "argmax_limit",
     "best_index_plane",
     "best_letter_plane",
     "certify",
@@ -176,12 +189,14 @@ __all__ = [
     "dirichlet_bound",
     "emulated_logits",
     "emulated_weights",
+    "find_scale",
     "first_failing_length",
     "first_in_interval",
     "first_light_length",
     "first_wrong_length",
     "first_wrong_retrieval_length",
     "fit_decay",
+    "head_limit",
     "index_bound_as_printed",
     "index_head",
     "index_softmax_scale",
@@ -201,6 +216,7 @@ __all__ = [
     "read_angle",
     "read_certificate",
     "read_curve",
+    "read_formats",
     "record_curve",
     "recorded_margins",
     "reflexive_head",
@@ -210,6 +226,8 @@ __all__ = [
     "run_layer",
     "run_stack",
     "save_head",
+    "softmax_length",
+    "softmax_scale",
     "softmax_weight",
     "solve_letter",
     "solve_number",
