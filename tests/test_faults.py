@@ -234,11 +234,9 @@ def nearest_only(patch: Patch) -> None:
 def rivals_anywhere(patch: Patch) -> None:
     """Softmax: the rival may stand at the answer's own distance too."""
 
-    def everywhere(profile: Any, n: int, beta: float, *, own_only: bool = False) -> float:
-        phasor = profile.phasor(np.arange(n)) / profile.weight
-        turned = np.exp(2j * np.pi * np.arange(1, profile.letters) / profile.letters)[:, None]
-        scores = beta * (turned * phasor).real
-        return float(np.logaddexp.reduce(scores, axis=1).max() - beta * phasor.real.min())
+    def everywhere(profile: Any, n: int, beta: float, **_: Any) -> float:
+        scores = profile.logits(np.arange(n)) * (beta / profile.weight)
+        return float(np.logaddexp.reduce(scores[1:], axis=1).max() - scores[0].min())
 
     patch.setattr(softmax, "_log_largest_sum", everywhere)
 

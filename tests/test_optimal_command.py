@@ -14,6 +14,7 @@ import pytest
 import ropegeo
 from ropegeo.cli import main
 from ropegeo.optimal.certificate import certify, read_certificate
+from ropegeo.optimal.codes import optimal_code
 from ropegeo.optimal.curve import optimal_curve
 from ropegeo.optimal.head import optimal_head
 from ropegeo.plots.optimal import optimal_figure, weights_figure
@@ -72,6 +73,25 @@ def test_several_offsets_with_one_key(run: Run) -> None:
     assert by_offset == pytest.approx(data["optimal"]["offset_margins"], abs=1e-12)
 
 
+def test_a_retrieval_code(run: Run) -> None:
+    line = "construct --mode retrieval --letters 5 --integers 2 --centred --planes optimal --length 40"
+    out = run(f"{line} --output r.safetensors --plot r.svg")
+    assert "5 letters: every input is decoded by" in out
+    assert "no code does so by more than" in out
+    data = json.loads(run(f"{line} --json"))
+    best = optimal_code(ropegeo.preset("paper"), letters=5, length=40)
+    assert data["optimal"]["margin"] == float(best.margin)
+    assert data["recipe"]["multipliers"] == list(best.multipliers)
+    assert data["curve"]["rows"][-1]["worst"] == pytest.approx(float(best.margin), abs=1e-13)
+    assert float(best.margin) > 1.2 > 1 - np.cos(2 * np.pi / 5)  # a simplex of 5 has 5/4, the circle 0.69
+    seen = json.loads(run("curve --head r.safetensors --length 40 --json"))
+    assert seen["rows"][0]["worst"] == data["curve"]["rows"][-1]["worst"]
+    built = ropegeo.load_head("r.safetensors")
+    tokens = [ropegeo.Bigram(*pair) for pair in ("ab", "bc", "cd", "de", "ea")]
+    # Every letter-letter token finds the token whose left letter is its right one, if it stands before it.
+    assert ropegeo.run_layer(built, [*reversed(tokens[1:]), tokens[0]]).tokens[-1] == tokens[1]
+
+
 def test_few_planes_say_what_is_not_proved(run: Run) -> None:
     out = run(f"construct {SMALL} --planes optimal --max-planes 2 --length 30")
     assert "at most 2 planes" in out
@@ -128,6 +148,10 @@ def test_pictures() -> None:
         ("construct --certificate c.json", "--certificate goes with --planes optimal"),
         ("construct --planes optimal --length 10 --certificate c.txt", "the name must end in .json"),
         ("construct --planes optimal --length 10 --certificate nowhere/c.json", "does not exist"),
+        ("construct --mode retrieval --planes optimal --length 9 --phases zero", "--phases goes with index heads"),
+        ("construct --mode retrieval --planes optimal --length 9 --max-offset 3", "--max-offset goes with --mode ind"),
+        ("construct --mode retrieval --planes optimal --length 9 --certificate c.json", "--certificate goes with"),
+        ("construct --mode reflexive --symbolic --planes optimal --length 9", "leave --symbolic out"),
         ("curve --planes optimal", "give --length n or --lengths"),
         ("curve --planes optimal --length 10 --records", "do not go with --planes optimal"),
         ("curve --planes optimal --length 10 --max-offset 3", "is for --mode index with one --offset"),

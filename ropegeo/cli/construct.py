@@ -10,8 +10,8 @@ from rich.console import Group
 
 from ropegeo._version import __version__
 from ropegeo.cli.curve import curve_table, head_title
-from ropegeo.cli.optimal import OPTIMAL, optimal_data, optimal_lines
-from ropegeo.cli.output import Destinations, busy, console, json_text, number_text, print_json, suffix_of, table
+from ropegeo.cli.optimal import OPTIMAL, certificate_bytes, optimal_data, optimal_lines, optimal_picture
+from ropegeo.cli.output import Destinations, busy, console, number_text, print_json, suffix_of, table
 from ropegeo.cli.request import HeadRequest, head_curve, read_head, read_lengths
 from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.files import head_bytes, head_matrices
@@ -59,8 +59,8 @@ def run(
         contents.append((output.output, head_bytes(request.built)))
     if drawing is not None:
         contents.append((plot.plot, _picture(request, drawing)))
-    if request.optimal is not None:
-        contents.append((certificate, json_text(request.optimal.certificate.to_dict()).encode()))
+    if request.optimal is not None and certificate is not None:
+        contents.append((certificate, certificate_bytes(request.optimal)))
     written = destinations.write(*contents)
     if output.as_json:
         print_json(_json(request, curve, lengths.digits))
@@ -73,9 +73,9 @@ def _picture(request: HeadRequest, suffix: str) -> bytes:
 
     built = request.built
     if request.optimal is not None:
-        from ropegeo.plots.optimal import weights_figure
-
-        return figure_bytes(weights_figure(request.optimal, title=head_title(built)), suffix)
+        drawn = optimal_picture(request.optimal, head_title(built), suffix)
+        if drawn is not None:
+            return drawn
     offset = _offset(request)
     first = max(0, offset - DRAWN_DISTANCES // 2)
     count = min(max(SHOWN_DISTANCES, 2 * offset + 8), DRAWN_DISTANCES)

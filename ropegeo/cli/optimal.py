@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import textwrap
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from ropegeo.cli.options import CurveOptions, HeadOptions, LengthOptions, OutputOptions, PlotOptions, RopeOptions
     from ropegeo.construct.recipe import Recipe
+    from ropegeo.optimal.codes import OptimalCode
     from ropegeo.optimal.curve import OptimalCurve
     from ropegeo.optimal.head import OptimalHead
 
@@ -41,6 +43,10 @@ def check_optimal(head: HeadOptions) -> None:
         return
     if head.weights is not None:
         raise InvalidInputError("--planes optimal chooses the weights; leave --weights out")
+    if head.mode == "reflexive" and head.symbolic:
+        raise InvalidInputError("--planes optimal is for --mode index, reflexive and retrieval; leave --symbolic out")
+    if head.mode == "retrieval" and head.phases is not None:
+        raise InvalidInputError("--phases goes with index heads; a retrieval head has codes instead")
     if head.max_offset is not None:
         if head.mode != "index":
             raise InvalidInputError("--max-offset goes with --mode index")
@@ -50,14 +56,25 @@ def check_optimal(head: HeadOptions) -> None:
             raise InvalidInputError(f"--max-offset {head.max_offset} must be at least 1; for one offset use --offset")
 
 
-def designed(recipe: Recipe, head: HeadOptions, length: int) -> tuple[Recipe, OptimalHead]:
+def designed(recipe: Recipe, head: HeadOptions, length: int) -> tuple[Recipe, OptimalHead | OptimalCode]:
     """The best head of a recipe's mode, rotation and offsets at a length, and the recipe that builds it.
 
     Raises:
         InvalidInputError: a mode that has none, or values out of range.
     """
+    from ropegeo.optimal.codes import optimal_code
     from ropegeo.optimal.head import optimal_head
 
+    if recipe.mode == "retrieval":
+        code = optimal_code(
+            recipe.spectrum,
+            letters=len(recipe.letters),
+            length=length,
+            centred=recipe.centre_length is not None,
+            max_planes=head.max_planes,
+        )
+        coded = replace(recipe, planes=code.planes, weights=code.weights, multipliers=code.multipliers, directions=None)
+        return coded, code
     several = recipe.mode == "token_index"
     best = optimal_head(
         recipe.spectrum,
@@ -72,8 +89,37 @@ def designed(recipe: Recipe, head: HeadOptions, length: int) -> tuple[Recipe, Op
     return built, best
 
 
-def optimal_data(best: OptimalHead) -> dict[str, Any]:
+def certificate_bytes(best: OptimalHead | OptimalCode) -> bytes:
+    """The file of `--certificate`; retrieval codes have none.
+
+    Raises:
+        InvalidInputError: a code.
+    """
+    from ropegeo.optimal.codes import OptimalCode
+
+    if isinstance(best, OptimalCode):
+        raise InvalidInputError("--certificate goes with index heads; the bound of a retrieval code is in --json")
+    return json_text(best.certificate.to_dict()).encode()
+
+
+def optimal_picture(best: OptimalHead | OptimalCode, title: str, suffix: str) -> bytes | None:
+    """The weights of a best index head by plane; None for a code, which is drawn as any retrieval head."""
+    from ropegeo.optimal.codes import OptimalCode
+
+    if isinstance(best, OptimalCode):
+        return None
+    from ropegeo.plots import figure_bytes
+    from ropegeo.plots.optimal import weights_figure
+
+    return figure_bytes(weights_figure(best, title=title), suffix)
+
+
+def optimal_data(best: OptimalHead | OptimalCode) -> dict[str, Any]:
     """JSON of a best head: what it wins by, what none exceeds, and what decides it."""
+    from ropegeo.optimal.codes import OptimalCode
+
+    if isinstance(best, OptimalCode):
+        return {name: value for name, value in best.to_dict().items() if name != "spectrum"}
     window = best.certificate.window
     offsets = best.offset_margins() if window.max_offset is not None else ()
     data = {
@@ -95,8 +141,12 @@ def optimal_data(best: OptimalHead) -> dict[str, Any]:
     return data
 
 
-def optimal_lines(best: OptimalHead) -> list[str]:
+def optimal_lines(best: OptimalHead | OptimalCode) -> list[str]:
     """A best head in a few lines."""
+    from ropegeo.optimal.codes import OptimalCode
+
+    if isinstance(best, OptimalCode):
+        return _code_lines(best)
     window = best.certificate.window
     aim = f"offset {window.offset}" if window.max_offset is None else f"offsets 0..{window.max_offset} with one key"
     kind = "" if best.certificate.phases == "free" else " without phases"
@@ -122,6 +172,19 @@ def optimal_lines(best: OptimalHead) -> list[str]:
             f"(offset {low})"
         )
     return lines
+
+
+def _code_lines(best: OptimalCode) -> list[str]:
+    codes = ", ".join(f"{plane}:{step}" for plane, step in zip(best.planes, best.multipliers, strict=True))
+    lines = [
+        f"length {best.length}, {best.letters} letters: every input is decoded by "
+        f"{outward(float(best.margin.low), 9, up=False)} or more,",
+        f"and no code does so by more than {outward(float(best.upper_bound.high), 9, up=True)}: proved, relative gap "
+        f"{best.gap:.1e}",
+        f"the best single plane, {best.single_plane}, has {float(best.single_margin):.9g}",
+        *textwrap.wrap(f"plane:steps of 2 pi/{best.letters} between neighbouring letters {codes}", 100),
+    ]
+    return lines if best.status == "converged" else [*lines, *textwrap.wrap(f"search: {best.status}", 100)]
 
 
 def _extreme(margins: Sequence[Enclosure], pick: Any) -> int:

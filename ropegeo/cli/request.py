@@ -26,6 +26,7 @@ from ropegeo.spectrum.layout import check_layout
 
 if TYPE_CHECKING:
     from ropegeo._arrays import ComplexArray
+    from ropegeo.optimal.codes import OptimalCode
     from ropegeo.optimal.head import OptimalHead
 
 MODES = ("index", "retrieval", "reflexive")
@@ -117,7 +118,7 @@ class HeadRequest:
     lengths: list[int]
     plane_choice: str
     offset: int | None
-    optimal: OptimalHead | None = None
+    optimal: OptimalHead | OptimalCode | None = None
 
 
 def read_head(head: HeadOptions, rope: RopeOptions, asked: list[int] | None, *, ladder: bool) -> HeadRequest:

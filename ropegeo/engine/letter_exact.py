@@ -23,11 +23,15 @@ R(d) = max over s != 0 of the rival's score.
 `TurnOrder.nearest` lists them all at any n, proved; more pairs than needed do no harm, since each is an input's. The
 extreme of the listed pairs is then enclosed in balls.
 
-Closed form of worst(n), max(n-1, c) theta < omega = 2 pi/A, so that all |x_d| < 1/A <= 1/2: f(x) = cos(2 pi x) is even
-and falls on [0, 1/2]. Of the shifts only -1 (best at the largest d) and +1 (best at the smallest d) can be the
-strongest competitor, and a match is weakest at an end of the window; excluding d = D leaves D in {0, 1, n-2, n-1} and
-competitors (n-1, -1), (n-2, -1), (0, +1), (1, +1). For c = 0 that is docs/MATHEMATICS.md, section 6: min(f((n-2)
-theta) - f(omega-(n-1) theta), f((n-1) theta) - f(omega-(n-2) theta)).
+A plane that codes letters m steps apart turns a shift of s into m s/A. With g = gcd(m, A) and A' = A/g those are the
+multiples of 1/A': for g = 1 each non-zero one of a rival, so nothing above changes. For g > 1 the rivals are all
+multiples, 0 too: a letter A' away has the answer's own code, so worst(n) <= 0 for n >= 2, and there is no closed form.
+
+Closed form of worst(n), g = 1, max(n-1, c) theta < omega = 2 pi/A, so that all |x_d| < 1/A <= 1/2: f(x) =
+cos(2 pi x) is even and falls on [0, 1/2]. Of the shifts (as turned) only -1 (best at the largest d) and +1 (best at
+the smallest d) can be the strongest competitor, and a match is weakest at an end of the window; excluding d = D leaves
+D in {0, 1, n-2, n-1} and competitors (n-1, -1), (n-2, -1), (0, +1), (1, +1). For c = 0 that is docs/MATHEMATICS.md,
+section 6: min(f((n-2) theta) - f(omega-(n-1) theta), f((n-1) theta) - f(omega-(n-2) theta)).
 
 Source: ours; docs/MATHEMATICS.md, sections 3, 4 and 6, for what is computed.
 """
@@ -38,6 +42,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import gcd
 
 from ropegeo.engine.exact_turns import Turn
 from ropegeo.engine.first_return import TurnOrder
@@ -123,7 +128,11 @@ class LetterPlane:
         """Of a profile with one active plane, for lengths up to `longest`."""
         self.profile = profile
         self._longest = longest
-        self._turn = Turn(profile.spectrum.angles[profile.active_planes[0]])
+        used = profile.active_planes[0]
+        self._turn = Turn(profile.spectrum.angles[used])
+        shared = gcd(profile.multipliers[used], profile.letters)
+        self._codes = profile.letters // shared
+        self._shifts = range(1 if shared == 1 else 0, self._codes)
 
     @cached_property
     def angle(self) -> ClosedForm:
@@ -140,7 +149,9 @@ class LetterPlane:
         return rest if rest.sign() >= 0 else -rest
 
     def has_closed_form(self, length: int) -> bool:
-        """Whether max(length - 1, centre) theta < omega, decided exactly."""
+        """Whether max(length - 1, centre) theta < omega, decided exactly, and every letter has its own code."""
+        if self._codes < self.profile.letters:
+            return False
         reach = max(Fraction(length - 1), self.profile.centre)
         return reach * self.angle < 2 * ClosedForm.pi() * self.profile.code_turn
 
@@ -159,7 +170,7 @@ class LetterPlane:
         """The largest margin of the class."""
         pairs = [] if self.profile.self_only else self._pairs(self._strongest(n), self._weakest_rivals(n, self._order))
         if self.profile.self_only or self.profile.centre:
-            pairs += _own(self._weakest_rivals(n, self._own_order), self.profile.letters)
+            pairs += _own(self._weakest_rivals(n, self._own_order), self._codes)
         return self._extreme(pairs, greatest, n, digits)[0]
 
     def closed(self, n: int, target: int | None, digits: int) -> tuple[Enclosure, int]:
@@ -169,7 +180,7 @@ class LetterPlane:
         rivals = [(d, shift) for d, shift in ((n - 1, -1), (n - 2, -1), (0, 1), (1, 1)) if 0 <= d < n]
         pairs = self._pairs(targets, rivals)
         if self.profile.centre and target is None:  # letter-integer queries stay uncentred
-            pairs += _own([(n - 1, -1)], self.profile.letters)
+            pairs += _own([(n - 1, -1)], self._codes)
         return self._extreme(pairs, least, n, digits, folded)
 
     @cached_property
@@ -181,11 +192,11 @@ class LetterPlane:
         return self._order if not self.profile.centre else self._ordered(Fraction(0))
 
     def _ordered(self, centre: Fraction) -> TurnOrder:
-        return TurnOrder(self._turn.angle, self._longest, centre=centre, grid=2 * self.profile.letters)
+        return TurnOrder(self._turn.angle, self._longest, centre=centre, grid=2 * self._codes)
 
     def _pairs(self, targets: Iterable[int], rivals: Iterable[tuple[int, int]]) -> list[Pair]:
         """Every target with every rival (distance, shift) that stands elsewhere."""
-        c, letters = self.profile.centre, self.profile.letters
+        c, letters = self.profile.centre, self._codes
         everyone = list(rivals)
         return [
             Pair(match=D - c, rival=d - c, code=Fraction(shift, letters))
@@ -195,7 +206,7 @@ class LetterPlane:
         ]
 
     def _weakest(self, n: int) -> list[int]:
-        return [d for d, _ in self._order.nearest([self.profile.letters * self._order.modulus], n)]
+        return [d for d, _ in self._order.nearest([self._codes * self._order.modulus], n)]
 
     def _strongest(self, n: int) -> list[int]:
         return [d for d, _ in self._order.nearest([0], n)]
@@ -203,19 +214,17 @@ class LetterPlane:
     def _rivals(self, n: int, order: TurnOrder | None = None) -> list[tuple[int, int]]:
         """The strongest: x_d + s/A nearest to 0."""
         chosen = self._order if order is None else order
-        letters = self.profile.letters
-        points = [-2 * shift * chosen.modulus for shift in range(1, letters)]
-        return [(d, index + 1) for d, index in chosen.nearest(points, n)]
+        points = [-2 * shift * chosen.modulus for shift in self._shifts]
+        return [(d, self._shifts[index]) for d, index in chosen.nearest(points, n)]
 
     def _weakest_rivals(self, n: int, order: TurnOrder) -> list[tuple[int, int]]:
         """x_d + s/A nearest to 1/2."""
-        letters = self.profile.letters
-        points = [(letters - 2 * shift) * order.modulus for shift in range(1, letters)]
-        return [(d, index + 1) for d, index in order.nearest(points, n)]
+        points = [(self._codes - 2 * shift) * order.modulus for shift in self._shifts]
+        return [(d, self._shifts[index]) for d, index in order.nearest(points, n)]
 
     def _uncentred(self, n: int) -> list[Pair]:
         """Letter-integer queries of a centred head look for themselves, uncentred."""
-        return _own(self._rivals(n, self._own_order), self.profile.letters) if self.profile.centre else []
+        return _own(self._rivals(n, self._own_order), self._codes) if self.profile.centre else []
 
     def _extreme(
         self,

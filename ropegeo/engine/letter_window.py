@@ -5,12 +5,14 @@ written; `streamed` sweeps the profile of each shift, and its negative, in one c
 
 Error, with u = 2**-53 and W the weight: a swept logit is within `sweep_error` W of that of its coefficients, and those
 are w_k exp(i phase), off by the centre's phase (12.6u), the code and the sum (6u), and 4u for cosine, sine
-and product; a margin is a difference of two. By definition: 2 `LOGIT_ERROR` each.
+and product; a margin is a difference of two. By definition: `LetterProfile.abs_error` each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +22,7 @@ from ropegeo.engine.margin import MarginPoint
 from ropegeo.engine.work import DEFINED_AT_ONCE, MAX_STREAMED, Progress, check_phases
 from ropegeo.errors import UnsupportedError
 from ropegeo.exact import Enclosure, short
-from ropegeo.heads import LOGIT_ERROR, LetterProfile
+from ropegeo.heads import LetterProfile
 
 if TYPE_CHECKING:
     from ropegeo.engine.sweep import Sweep
@@ -61,13 +63,12 @@ class _Window:
 
     def evaluate(self, low: int, high: int) -> None:
         """Take in the distances low..high by definition: every shift at each."""
-        shifts = np.arange(1, self.profile.letters)
         for start in range(low, high + 1, _BLOCK):
             d = np.arange(start, min(start + _BLOCK, high + 1))
-            phasor = self.profile.phasor(d)
-            rivals = (np.exp(2j * np.pi * shifts / self.profile.letters)[:, None] * phasor).real
-            self.match.add(phasor.real, d)
-            self.weakest_match.add(-phasor.real, d)
+            scores = self.profile.logits(d)
+            match, rivals = scores[0], scores[1:]
+            self.match.add(match, d)
+            self.weakest_match.add(-match, d)
             self.rival.add(rivals.max(axis=0), d)
             self.weakest_rival.add(-rivals.min(axis=0), d)
 
@@ -144,9 +145,9 @@ def window_points(
                 f"{planes} planes and {profile.letters} letters are streamed up to distance {largest}, here "
                 f"{short(lengths[-1])}: use one plane, which reaches any length, or a shorter length"
             )
-    error = margin_error(planes, route)
+    error = margin_error(profile, route)
     window = _Window(profile)
-    uncentred = LetterProfile(spectrum=profile.spectrum, weights=profile.weights, letters=profile.letters)
+    uncentred = replace(profile, centre=Fraction(0))
     # Letter-integer queries of a centred head look for themselves, uncentred.
     itself = _Window(uncentred) if profile.centre else None
     windows = [window] if itself is None else [window, itself]
@@ -179,6 +180,8 @@ def window_points(
     return points
 
 
-def margin_error(planes: int, route: str) -> float:
+def margin_error(profile: LetterProfile, route: str) -> float:
     """Bound on the absolute error of a margin, per unit of weight; derived in the module."""
-    return 4 * LOGIT_ERROR if route == "definition" else max(4 * LOGIT_ERROR, 2 * (planes + 64 + 24) * 2.0**-53)
+    defined = 2 * profile.abs_error / profile.weight
+    swept = 2 * (len(profile.active_planes) + 64 + 24) * 2.0**-53
+    return defined if route == "definition" else max(defined, swept)

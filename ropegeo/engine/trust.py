@@ -76,16 +76,21 @@ def rounding_lengths(profile: LogitProfile) -> tuple[RoundingLength, ...]:
 def first_failing_length(profile: LetterProfile) -> int | None:
     """First length at which the worst case of a one-plane letter-matching head is 0 or below.
 
-    worst(n) never grows with n: more positions are more targets and more rivals. So its exact sign is bisected. If
-    theta folds to 0 every match scores 1 (see `LetterPlane.angle`), worst(n) = 1 - cos(omega) > 0 and there is no such
-    length. Else there is one. The turns x_d = (d - c) theta/(2 pi) are dense, or recur with a period q and are the
-    multiples of 1/q, shifted by the centre. With q = 1 that is x_d = 1/2, and no rival is below a match's -1. Otherwise
-    no closed half circle is free of them: some match has |x_d| >= 1/4 and scores at most 0, and at another distance
-    (one period on, if need be) x_d + s/A lies within 1/4 of 0, where a rival scores at least 0.
+    worst(n) never grows with n: more positions are more targets and more rivals. So its exact sign is bisected. Let
+    every letter have its own code (multiplier and A coprime). If theta folds to 0 every match scores 1 (see
+    `LetterPlane.angle`), worst(n) = 1 - cos(omega) > 0 and there is no such length. Else there is one. The turns x_d =
+    (d - c) theta/(2 pi) are dense, or recur with a period q and are the multiples of 1/q, shifted by the centre. With
+    q = 1 that is x_d = 1/2, and no rival is below a match's -1. Otherwise no closed half circle is free of them: some
+    match has |x_d| >= 1/4 and scores at most 0, and at another distance (one period on, if need be) x_d + s/A lies
+    within 1/4 of 0, where a rival scores at least 0.
 
     A head whose queries look for themselves (symbolic Reflexive) has its match at distance 0, logit beta, and fails
     only where a rival scores beta too: shift/A + d alpha is an integer with shift != 0. For irrational alpha there is
     none; for alpha = p/q it needs q | A d and not q | d, first at d = q/gcd(q, A) if that gcd is above 1.
+
+    A multiplier m with g = gcd(m, A) > 1 gives a rival the answer's own code (`letter_exact`): worst(2) <= 0. Of a head
+    whose queries look for themselves, with A' = A/g codes, that rival ties where d alpha is an integer and others where
+    s/A' + d alpha is, so the first of all is d = q/gcd(q, A').
 
     Args:
         profile: of a built head.
@@ -98,10 +103,15 @@ def first_failing_length(profile: LetterProfile) -> int | None:
     """
     if len(profile.active_planes) != 1:
         return None
+    (plane,) = profile.active_planes
+    codes = profile.letters // gcd(profile.multipliers[plane], profile.letters)
+    distinct = codes == profile.letters
     if profile.self_only:
-        turn = profile.spectrum.rational_turn(profile.active_planes[0])
-        shared = 1 if turn is None else gcd(turn.denominator, profile.letters)
-        return None if turn is None or shared == 1 else turn.denominator // shared + 1
+        turn = profile.spectrum.rational_turn(plane)
+        shared = 1 if turn is None else gcd(turn.denominator, codes)
+        return None if turn is None or (shared == 1 and distinct) else turn.denominator // shared + 1
+    if not distinct:
+        return 2
     if not is_exact(profile) or LetterPlane(profile, 1).angle.is_zero():
         return None
 

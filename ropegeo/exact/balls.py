@@ -25,8 +25,8 @@ _lock = threading.RLock()
 def precision(bits: int) -> Iterator[None]:
     """Run a block of ball arithmetic with `bits` bits of working precision.
 
-    FLINT's precision is the process's, so one thread at a time holds it. (At another one's precision a ball would still
-    hold its number, only with more width than was asked for.)
+    FLINT's precision is the process's, so one thread at a time holds it. (At another one's precision a ball would
+    still hold its number, only with more width than was asked for.)
     """
     with _lock:
         before = ctx.prec
@@ -60,6 +60,16 @@ def sine(angle: Ball) -> Ball:
 def argument(real: Fraction, imag: Fraction) -> Ball:
     """The ball of the argument of a complex number that is not zero, in [-pi, pi], at the working precision."""
     return arb.atan2(ball(imag), ball(real))
+
+
+def exponential(value: Ball) -> Ball:
+    """The ball of e to a power, at the working precision."""
+    return value.exp()
+
+
+def spanning(low: Fraction, high: Fraction) -> Ball:
+    """A ball that holds every number between two, at the working precision."""
+    return ball(low).union(ball(high))
 
 
 def prime_factors(number: int) -> list[tuple[int, int]]:
