@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -101,7 +102,11 @@ FORGED: list[tuple[str, Callable[[Data], object], str]] = [
     ("negative share", lambda d: d["dual"]["distribution"].__setitem__(0, -0.1), "negative share"),
     ("another share", lambda d: d["dual"]["distribution"].__setitem__(0, 0.9), "upper bound .* not implied"),
     ("no shares", lambda d: d.update(dual={"displacements": [], "distribution": []}), "distribution is empty"),
-    ("only zero shares", lambda d: d.update(dual={"displacements": [1], "distribution": [0.0]}), "is empty"),
+    (
+        "zero shares",
+        lambda d: d.update(dual={"displacements": [1], "distribution": [0.0]}),
+        "distribution is empty",
+    ),
     ("the target", lambda d: d["dual"]["displacements"].__setitem__(0, 0), "outside the window"),
     ("too far", lambda d: d["dual"]["displacements"].__setitem__(0, 28), "outside the window"),
     ("a longer window", lambda d: d["window"].update(length=300, high=297), "lower bound .* not implied"),
@@ -114,8 +119,7 @@ def test_what_is_forged_does_not_hold(change: Callable[[Data], object], fault: s
     """Each with the hash redone: only the bounds can tell."""
     found = certify(Certificate.from_dict(changed(change)))
     assert not found.holds
-    with pytest.raises(AssertionError, match=fault):
-        raise AssertionError("; ".join(found.faults))
+    assert any(re.search(fault, said) for said in found.faults), found.faults
 
 
 def test_phases_where_none_are_meant() -> None:
@@ -159,6 +163,8 @@ MALFORMED: list[tuple[str, Callable[[Data], object]]] = [
     ("no dual", lambda d: d.pop("dual")),
     ("spectrum", lambda d: d["spectrum"]["inv_freq"].__setitem__(0, 1.5)),
     ("list", lambda d: d.update(primal=[])),
+    ("comment", lambda d: d.update(comment="believe me")),
+    ("comment in the head", lambda d: d["primal"].update(comment="believe me")),
 ]
 
 

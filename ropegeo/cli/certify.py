@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ropegeo._version import __version__
-from ropegeo.cli.output import console, print_json, working
+from ropegeo.cli.output import console, print_json, printable, working
 from ropegeo.optimal.certificate import Certificate, Examination, certify, read_certificate
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _data(certificate: Certificate, found: Examination, faults: list[str]) -> di
         "package_version": __version__,
         "holds": not faults,
         "faults": faults,
-        "spectrum": certificate.spectrum.source,
+        "spectrum": certificate.spectrum.to_dict(),
         "window": certificate.window.to_dict(),
         "phases": certificate.phases,
         "stated": {"low": certificate.low, "high": certificate.high},
@@ -52,7 +52,13 @@ def _show(certificate: Certificate, found: Examination, faults: list[str]) -> No
     out, window = console(), certificate.window
     aim = f"offset {window.offset}" if window.max_offset is None else f"offsets 0..{window.max_offset} with one key"
     kind = "index heads" if certificate.phases == "free" else "index heads without phases"
-    out.print(f"{kind} on {certificate.spectrum.source}", style="bold")
+    spectrum = certificate.spectrum
+    out.print(
+        f"{kind} on {spectrum.planes} planes, {spectrum.inv_freq[0]:.9g} to {spectrum.inv_freq[-1]:.9g} rad/position",
+        style="bold",
+    )
+    if spectrum.source:
+        out.print(f"(the file calls this rotation {printable(spectrum.source)!r}; its angles are what is proved about)")
     out.print(f"length {window.length}, {aim}: displacements {window.low}..{window.high} without 0")
     if found.margin is not None:
         out.print(

@@ -210,6 +210,12 @@ def run_curve(
         raise InvalidInputError("curve: give --length n or --lengths a,b,c")
     if which != type(which)():
         raise InvalidInputError("--records, --every and --route do not go with --planes optimal; use --lengths a,b,c")
+    plain = type(head)()
+    for name in ("beta", "seed", "letters"):
+        if getattr(head, name) != getattr(plain, name):
+            raise InvalidInputError(f"--{name} does not go with curve --planes optimal: margins are in units of beta")
+    if lengths.digits != type(lengths)().digits:
+        raise InvalidInputError("--digits does not go with curve --planes optimal: what is printed is proved")
     recipe = read_request(head, rope, asked)
     if recipe.mode != "index":
         raise InvalidInputError("curve --planes optimal is for --mode index with one --offset; see ropegeo construct")

@@ -28,6 +28,7 @@ from ropegeo.spectrum import RopeSpectrum
 
 SCHEMA = "ropegeo.certificate/1"
 MAX_FILE_BYTES = 1 << 26
+_FIELDS = ("schema", "spectrum", "window", "phases", "primal", "dual", "enclosure", "sha256")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,7 +48,8 @@ class Certificate:
         high: stated upper bound.
 
     Raises:
-        InvalidInputError: lists of different lengths, planes that the rotation lacks, or numbers that are not finite.
+        InvalidInputError: unknown phases, lists of different lengths, planes that do not increase or that the rotation
+            lacks, or numbers that are not finite.
     """
 
     spectrum: RopeSpectrum
@@ -62,6 +64,8 @@ class Certificate:
     high: float
 
     def __post_init__(self) -> None:
+        for name in ("planes", "weights", "query_phases", "displacements", "distribution"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         if self.phases not in ("zero", "free"):
             raise InvalidInputError(f"certificate: phases {self.phases!r} are unknown; use zero or free")
         if not len(self.planes) == len(self.weights) == len(self.query_phases):
@@ -104,6 +108,14 @@ class Certificate:
             raise FileFormatError(f"certificate: expected schema {SCHEMA!r}")
         try:
             primal, dual, enclosure = data["primal"], data["dual"], data["enclosure"]
+            for name, part, known in (
+                ("the file", data, _FIELDS),
+                ("primal", primal, ("planes", "weights", "phases")),
+                ("dual", dual, ("displacements", "distribution")),
+                ("enclosure", enclosure, ("low", "high")),
+            ):
+                if extra := sorted(set(part) - set(known)):
+                    raise FileFormatError(f"certificate: {name} has {extra[0]!r}, which no certificate has")
             return cls(
                 spectrum=RopeSpectrum.from_dict(data["spectrum"]),
                 window=Window.from_dict(data["window"]),
@@ -173,6 +185,14 @@ def certify(certificate: Certificate, *, progress: Progress | None = None) -> Ex
         distribution with a negative share, of sum 0 or outside the window, and a stated bound that is not implied.
 
     Accuracy: sums of weights are exact; both bounds are enclosed to 1e-28.
+
+    Source: docs/MATHEMATICS.md, section 7; proofs in `ropegeo.optimal.proof`.
+
+    Example:
+        >>> from ropegeo import RopeSpectrum, optimal_head
+        >>> best = optimal_head(RopeSpectrum.from_base(100, head_dim=8), length=30)
+        >>> certify(best.certificate).faults
+        ()
     """
     faults = []
     margin = bound = decided_at = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +43,11 @@ class OptimalPoint:
     def length(self) -> int:
         """n."""
         return self.best.certificate.window.length
+
+    @property
+    def any_plane(self) -> float:
+        """What one plane without a phase can win by, whatever its angle: 1 - cos(2 pi/(T + 1)), T the reach."""
+        return 2 * math.sin(math.pi / (self.best.certificate.window.reach + 1)) ** 2
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""

@@ -25,7 +25,6 @@ def weights_figure(best: OptimalHead, *, title: str) -> Figure:
     certificate = best.certificate
     window, spectrum = certificate.window, certificate.spectrum
     planes = np.array(best.planes)
-    turns = window.length * spectrum.inv_freq / (2 * np.pi)
     rows = 2 if certificate.phases == "free" else 1
     with settings():
         figure = new_figure(title, height=2.4 + 1.8 * rows)
@@ -38,10 +37,9 @@ def weights_figure(best: OptimalHead, *, title: str) -> Figure:
         )
         axes[0].bar(planes, best.weights, width=0.8, color=BLUE, label="weight of the plane", gid="weights")
         axes[0].set_ylabel("weight (share of beta)")
-        slow = np.flatnonzero(turns < 1)
-        if slow.size:
+        if best.slow_planes:
             for each in axes:
-                each.axvspan(slow[0] - 0.5, spectrum.planes - 0.5, color="#EFEFEF", zorder=0, linewidth=0)
+                each.axvspan(best.slow_planes[0] - 0.5, spectrum.planes - 0.5, color="#EFEFEF", zorder=0, linewidth=0)
             axes[0].plot([], [], "s", color="#DDDDDD", markersize=9, label=f"less than one turn in {window.length}")
         if rows == 2:
             axes[1].axhline(0, color=FAINT, linewidth=0.8)
@@ -101,9 +99,7 @@ def optimal_figure(curve: OptimalCurve, *, title: str) -> Figure:
             logs = _log10(values)
             heights.append(logs)
             axes.plot(n, logs, label=name, linewidth=1.5, **style)  # type: ignore[arg-type]
-        ns = np.array([float(length) for length in curve.lengths])
-        reach = np.maximum(curve.offset, ns - 1 - curve.offset) + 1
-        bound = np.log10(2 * np.sin(np.pi / reach) ** 2, where=reach > 1, out=np.full(n.shape, np.nan))
+        bound = np.log10([point.any_plane for point in curve.points])
         heights.append(bound)
         axes.plot(n, bound, color=ORANGE, linewidth=1, label="one plane without a phase, whatever its angle")
         log_axes(axes, n.tolist(), np.concatenate(heights))
