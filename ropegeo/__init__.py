@@ -51,14 +51,15 @@ if TYPE_CHECKING:
     from ropegeo.limits.emulated_head import EmulatedHead
     from ropegeo.limits.emulation import emulated_weights, first_light_length, first_wrong_length
     from ropegeo.limits.emulation_results import EmulatedLength, EmulatedWeightLength, EmulatedWeights
-    from ropegeo.limits.formats import FormatLimit, read_formats
+    from ropegeo.limits.formats import FormatLimit, format_limit, read_formats
     from ropegeo.limits.head_limit import head_limit
     from ropegeo.limits.letter_emulation import first_wrong_retrieval_length
     from ropegeo.limits.limit import Limit
     from ropegeo.limits.rules import Rule
     from ropegeo.limits.scale_search import find_scale
     from ropegeo.limits.softmax import SoftmaxLimit, softmax_length
-    from ropegeo.optimal.certificate import Certificate, certify, read_certificate
+    from ropegeo.optimal.certificate import Certificate, Examination, certify, read_certificate
+    from ropegeo.optimal.codes import OptimalCode, optimal_code
     from ropegeo.optimal.curve import OptimalCurve, optimal_curve
     from ropegeo.optimal.head import OptimalHead, optimal_head
     from ropegeo.spectrum import (
@@ -113,14 +114,15 @@ _ROOMS = {
     "ropegeo.limits.emulated_head": ("EmulatedHead",),
     "ropegeo.limits.emulation": ("emulated_weights", "first_light_length", "first_wrong_length"),
     "ropegeo.limits.emulation_results": ("EmulatedLength", "EmulatedWeightLength", "EmulatedWeights"),
-    "ropegeo.limits.formats": ("FormatLimit", "read_formats"),
+    "ropegeo.limits.formats": ("FormatLimit", "format_limit", "read_formats"),
     "ropegeo.limits.head_limit": ("head_limit",),
     "ropegeo.limits.letter_emulation": ("first_wrong_retrieval_length",),
     "ropegeo.limits.limit": ("Limit",),
     "ropegeo.limits.rules": ("Rule",),
     "ropegeo.limits.scale_search": ("find_scale",),
     "ropegeo.limits.softmax": ("SoftmaxLimit", "softmax_length"),
-    "ropegeo.optimal.certificate": ("Certificate", "certify", "read_certificate"),
+    "ropegeo.optimal.certificate": ("Certificate", "Examination", "certify", "read_certificate"),
+    "ropegeo.optimal.codes": ("OptimalCode", "optimal_code"),
     "ropegeo.optimal.curve": ("OptimalCurve", "optimal_curve"),
     "ropegeo.optimal.head": ("OptimalHead", "optimal_head"),
     "ropegeo.spectrum": (
@@ -153,6 +155,7 @@ __all__ = [
     "EmulatedWeightLength",
     "EmulatedWeights",
     "Enclosure",
+    "Examination",
     "FileFormatError",
     "FormatLimit",
     "Head",
@@ -164,6 +167,7 @@ __all__ = [
     "LogitProfile",
     "MarginCurve",
     "MarginPoint",
+    "OptimalCode",
     "OptimalCurve",
     "OptimalHead",
     "Recipe",
@@ -196,6 +200,7 @@ __all__ = [
     "first_wrong_length",
     "first_wrong_retrieval_length",
     "fit_decay",
+    "format_limit",
     "head_limit",
     "index_bound_as_printed",
     "index_head",
@@ -207,6 +212,7 @@ __all__ = [
     "margin_curve",
     "margin_curves",
     "one_plane_margins",
+    "optimal_code",
     "optimal_curve",
     "optimal_head",
     "per_input",
