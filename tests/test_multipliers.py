@@ -48,7 +48,7 @@ three = st.tuples(*[st.integers(1, 11)] * 3)
 
 
 @given(st.integers(2, 9), three, st.integers(-20, 20), st.integers(0, 10**9), st.integers(0, 10**6), st.integers(0, 99))
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_logits_by_definition(
     letters: int, multipliers: tuple[int, ...], shift: int, d: int, twice: int, seed: int
 ) -> None:
@@ -110,7 +110,7 @@ def test_the_matrices_have_these_logits(centre_length: int | None) -> None:
 
 
 @given(st.integers(2, 6), three, st.integers(2, 12), st.integers(0, 12), st.integers(0, 99), st.booleans())
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_several_planes(letters: int, multipliers: tuple[int, ...], n: int, twice: int, seed: int, own: bool) -> None:
     profile, weights = made(letters, multipliers, seed, 0 if own else twice, own)
     brute = Brute(letters, list(zip(ANGLES, weights, multipliers, strict=True)), 0 if own else twice / 2, own)
@@ -147,7 +147,7 @@ TURNS = {"1": 1.0, "0.11": 0.11, "2/7 turn": 4 * math.pi / 7, "1/3 turn": 2 * ma
     st.integers(0, 30),
     st.booleans(),
 )
-@settings(max_examples=25)
+@settings(max_examples=12)
 @example("0.11", 8, 3, 20, 0, False)  # as good as multiplier 1
 @example("0.11", 8, 2, 20, 5, False)  # letters 4 apart share a code
 @example("0.11", 8, 8, 20, 0, False)  # all letters do
@@ -229,6 +229,7 @@ def no_common_factor(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(letter_exact, "gcd", lambda *_: 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("check", "fault"),
     [(several, steps_of_one), (several, lost_by_the_uncentred), (one, no_common_factor)],

@@ -184,7 +184,7 @@ def random_codes(rng: np.random.Generator, letters: int, planes: int, spread: fl
 
 
 @given(st.integers(2, 5), st.integers(2, 6), st.integers(0, 10**6), st.sampled_from([0.0, 1.0]))
-@settings(max_examples=20)
+@settings(max_examples=8)
 def test_no_queries_and_keys_exceed_the_bound(letters: int, length: int, seed: int, spread: float) -> None:
     """Any keys with any queries; queries near the keys turned back to the middle, which do well."""
     rng = np.random.default_rng(seed)
@@ -197,7 +197,7 @@ def test_no_queries_and_keys_exceed_the_bound(letters: int, length: int, seed: i
 
 
 @given(st.integers(2, 5), st.integers(2, 6), st.integers(0, 10**6), st.sampled_from([0.0, 1.0]))
-@settings(max_examples=20)
+@settings(max_examples=8)
 def test_no_uncentred_code_exceeds_its_bound(letters: int, length: int, seed: int, spread: float) -> None:
     keys = random_codes(np.random.default_rng(seed), letters, 3, spread)
     bound = code_bound(PLANES, letters=letters, length=length, centred=False)
@@ -205,7 +205,7 @@ def test_no_uncentred_code_exceeds_its_bound(letters: int, length: int, seed: in
 
 
 @given(st.integers(4, 9), st.integers(2, 7), st.integers(0, 10**6), st.sampled_from(["0.01", "0.3", "1.5", "3"]))
-@settings(max_examples=20)
+@settings(max_examples=8)
 def test_no_code_on_few_planes_exceeds_its_bound(letters: int, length: int, seed: int, angle: str) -> None:
     """One plane: letters near equal turns, of lengths near 1, centred; a bound of 1 for more planes."""
     rng = np.random.default_rng(seed)
@@ -235,7 +235,7 @@ def test_few_planes_say_nothing_where_nothing_is_proved() -> None:
 
 
 @given(st.integers(2, 9), st.integers(2, 30), st.booleans(), st.integers(0, 10**6))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_the_bound_in_balls_by_mpmath(letters: int, length: int, centred: bool, seed: int) -> None:
     """Any weights on any pairs; and none is lower than the one found."""
     rng = np.random.default_rng(seed)
@@ -392,6 +392,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("check", "fault"), FAULTS, ids=[fault.__name__ for _, fault in FAULTS])
 def test_faults_are_caught(check: Callable[[], None], fault: Callable[[pytest.MonkeyPatch], None]) -> None:
     check()
