@@ -201,16 +201,42 @@ def solve(
 def spectrum(
     rope: RopeOptions,
     output: OutputOptions,
-    length: Annotated[str | None, typer.Option(help="Also show turns and exact margins at this length.")] = None,
+    plot: PlotOptions,
+    length: Annotated[
+        str | None, typer.Option(help="Also show turns, exact margins, the critical plane and B_m at this length.")
+    ] = None,
+    bases: Annotated[
+        bool, typer.Option("--bases", help="Also find all bases with B_m >= 0 for every m below --length.")
+    ] = False,
+    compare_scalings: Annotated[
+        str | None,
+        typer.Option(help="Also compare no, linear, llama3 and ntk scaling by this factor.", metavar="FACTOR"),
+    ] = None,
+    original_length: Annotated[
+        str | None,
+        typer.Option(help="original_max_position_embeddings of llama3 scaling. (default: the config's, or 8192)"),
+    ] = None,
 ) -> None:
     """The planes of a rotation: angle, wavelength, and what each is worth at a length.
 
+    B_m is the sum over planes of cos(m angle): by how much likeness counts at distance m (arXiv 2405.14591).
+
     Example: ropegeo spectrum --rope llama-3.1-8b --length 8192
+
+    Example: ropegeo spectrum --base 10000 --head-dim 128 --length 4096 --bases --compare-scalings 4
     """
     apply_threads(output)
     from ropegeo.cli.spectrum import run
 
-    run(rope, output, length)
+    run(
+        rope,
+        output,
+        plot,
+        length_text=length,
+        with_bases=bases,
+        factor_text=compare_scalings,
+        original_text=original_length,
+    )
 
 
 @app.command()

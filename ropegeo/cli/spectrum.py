@@ -1,60 +1,197 @@
-"""`ropegeo spectrum`: the planes of a rotation."""
+"""`ropegeo spectrum`: the planes of a rotation, what each is worth at a length, and what other bases would do."""
 
 from __future__ import annotations
 
 import csv
 import io
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ropegeo._version import __version__
-from ropegeo.cli.output import Destinations, console, json_text, print_json, suffix_of, table
-from ropegeo.cli.request import read_length, read_spectrum
+from ropegeo.cli.output import Destinations, json_text, print_json, suffix_of, working
+from ropegeo.cli.request import read_integer, read_length, read_spectrum
+from ropegeo.cli.spectrum_text import show
 from ropegeo.engine.index_margin import index_curve
 from ropegeo.engine.planes import one_plane
-from ropegeo.exact import ClosedForm, Enclosure, safe_integer, short
+from ropegeo.errors import InvalidInputError
+from ropegeo.exact import ClosedForm, Enclosure, parse_decimal, safe_integer
 from ropegeo.heads import LogitProfile
-from ropegeo.spectrum import RopeSpectrum
+from ropegeo.limits.base_search import PARTS
+from ropegeo.limits.bases import AdmissibleBases, admissible_bases
+from ropegeo.limits.scalings import NAMES, ScalingRow, compare_scalings
+from ropegeo.limits.scores import critical_plane, first_negative, score_ranges
 
 if TYPE_CHECKING:
-    from ropegeo.cli.options import OutputOptions, RopeOptions
+    from fractions import Fraction
+
+    from ropegeo.cli.options import OutputOptions, PlotOptions, RopeOptions
+    from ropegeo.spectrum import RopeSpectrum
+
+SEARCHED = 1 << 17, 1 << 23
+"""How far B_m is looked at: to the length, but at least and at most this far."""
+DRAWN = 1 << 17
+BINS = 1500
 
 
-def run(rope: RopeOptions, output: OutputOptions, length_text: str | None) -> None:
-    """Show the planes, and write what was asked for."""
+def run(
+    rope: RopeOptions,
+    output: OutputOptions,
+    plot: PlotOptions,
+    *,
+    length_text: str | None,
+    with_bases: bool,
+    factor_text: str | None,
+    original_text: str | None,
+) -> None:
+    """Show the planes, and write what was asked for.
+
+    Args:
+        rope: which rotation.
+        output: where results go.
+        plot: a picture of B_m.
+        length_text: the length to show more at.
+        with_bases: also find all admissible bases.
+        factor_text: of the scalings to compare.
+        original_text: original length of llama3 scaling.
+    """
     written_as = suffix_of(output.output, (".csv", ".json"), "--output")
-    destinations = Destinations(output.output, force=output.force)
+    drawing = suffix_of(plot.plot, (".svg", ".png"), "--plot")
+    destinations = Destinations(output.output, plot.plot, force=output.force)
     spectrum = read_spectrum(rope)
     length = None if length_text is None else read_length(length_text)
+    factor, original_length = _scaling(factor_text, original_text)
+    if length is None:
+        for option, given in (
+            ("--bases", with_bases),
+            ("--compare-scalings", factor is not None),
+            ("--plot", drawing is not None),
+        ):
+            if given:
+                raise InvalidInputError(f"spectrum: {option} goes with --length n")
+    found = None
+    if length is not None:  # first, since it may refuse
+        found = _at_length(spectrum, length, with_bases, factor, original_length)
     rows = [_plane(spectrum, plane, length) for plane in range(spectrum.planes)]
-    data = {
+    data: dict[str, Any] = {
         **spectrum.to_dict(),
         "package_version": __version__,
         "length": None if length is None else safe_integer(length),
         "planes": rows,
     }
+    if found is not None:
+        data |= found.to_dict()
     contents: list[tuple[str | None, bytes]] = []
     if written_as == ".csv":
         contents.append((output.output, _csv(rows).encode()))
     elif written_as == ".json":
         contents.append((output.output, json_text(data).encode()))
+    if drawing is not None and found is not None:
+        contents.append((plot.plot, _picture(found, drawing)))
     written = destinations.write(*contents)
     if output.as_json:
         print_json(data)
-        return
-    out = console()
-    out.print(spectrum.source or "spectrum", style="bold")
-    out.print(
-        f"rope type {spectrum.rope_type}, head_dim {spectrum.head_dim}, rotary_dim {spectrum.rotary_dim}, layout "
-        f"{spectrum.layout}, attention factor {spectrum.attention_factor:g}; planes count from 0"
+    else:
+        show(spectrum, rows, found, written)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AtLength:
+    """What holds of a rotation at one length.
+
+    Attributes:
+        spectrum: the rotation.
+        length: n.
+        critical: the slowest plane that comes round within n; None if none does.
+        first_negative: the smallest m with B_m < 0; None if there is none below `searched`.
+        searched: how many distances were looked at.
+        bases: the bases that are admissible for n, if asked for.
+        scalings: the comparison, if asked for.
+    """
+
+    spectrum: RopeSpectrum
+    length: int
+    critical: int | None
+    first_negative: int | None
+    searched: int
+    bases: AdmissibleBases | None
+    scalings: tuple[ScalingRow, ...]
+
+    @property
+    def admissible(self) -> bool | None:
+        """Whether no B_m, m < n, is negative; None where the search did not get that far."""
+        if self.first_negative is not None:
+            return self.first_negative >= self.length
+        return True if self.searched >= self.length else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {
+            "critical_plane": self.critical,
+            "first_negative": self.first_negative,
+            "first_negative_searched": self.searched,
+            "admissible": self.admissible,
+            "bases": None if self.bases is None else self.bases.to_dict(),
+            "scalings": [row.to_dict() for row in self.scalings] or None,
+        }
+
+
+def _scaling(factor_text: str | None, original_text: str | None) -> tuple[Fraction | None, int | None]:
+    """The factor and the original length of --compare-scalings."""
+    if factor_text is None:
+        if original_text is not None:
+            raise InvalidInputError("spectrum: --original-length goes with --compare-scalings")
+        return None, None
+    try:
+        factor = parse_decimal(factor_text)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"--compare-scalings: {error}") from error
+    original = None if original_text is None else read_integer(original_text, "--original-length")
+    return factor, original
+
+
+def _at_length(
+    spectrum: RopeSpectrum, length: int, bases: bool, factor: Fraction | None, original_length: int | None
+) -> AtLength:
+    scalings: tuple[ScalingRow, ...] = ()
+    if factor is not None:  # first, since it may refuse the spectrum
+        with working("comparing scalings", len(NAMES)) as progress:
+            scalings = compare_scalings(
+                spectrum, factor=factor, length=length, original_length=original_length, progress=progress
+            )
+    admissible = None
+    if bases:
+        with working("covering the bases", PARTS) as progress:
+            admissible = admissible_bases(spectrum.rotary_dim, length, progress=progress)
+    searched = min(max(length, SEARCHED[0]), SEARCHED[1])
+    with working("looking for a negative B_m", searched) as progress:
+        negative = first_negative(spectrum, max_length=searched, progress=progress)
+    return AtLength(
+        spectrum=spectrum,
+        length=length,
+        critical=critical_plane(spectrum, length),
+        first_negative=negative,
+        searched=searched,
+        bases=admissible,
+        scalings=scalings,
     )
-    columns = [("plane", "right"), ("angle (rad/position)", "right"), ("wavelength (positions)", "right")]
-    if length is not None:
-        columns += [(f"turns in {length_text}", "right"), ("margin, offset 0", "right"), ("second at", "right")]
-    out.print(table("", columns, [_cells(row, length is not None) for row in rows]))
-    for path in written:
-        out.print(f"wrote {path}")
+
+
+def _picture(found: AtLength, suffix: str) -> bytes:
+    from ropegeo.plots import figure_bytes
+    from ropegeo.plots.spectrum import spectrum_figure
+
+    shown = min(max(found.length, 2 * (found.first_negative or 0)), DRAWN)
+    ranges = score_ranges(found.spectrum, max_length=shown, bins=BINS)
+    figure = spectrum_figure(
+        ranges,
+        title=f"B_m of {found.spectrum.source or 'a spectrum'}",
+        length=found.length,
+        first_negative=found.first_negative,
+        bases=found.bases,
+    )
+    return figure_bytes(figure, suffix)
 
 
 def _plane(spectrum: RopeSpectrum, plane: int, length: int | None) -> dict[str, Any]:
@@ -74,13 +211,6 @@ def _plane(spectrum: RopeSpectrum, plane: int, length: int | None) -> dict[str, 
         row |= point.margin.to_dict("margin")
         row["at"] = safe_integer(point.at)
     return row
-
-
-def _cells(row: dict[str, Any], with_length: bool) -> list[str]:
-    cells = [str(row["plane"]), f"{row['angle']:.12g}", f"{row['wavelength']:.6g}"]
-    if with_length:
-        cells += [row["turns_digits"], Enclosure.from_dict(row, "margin").digits(6) or "?", short(int(row["at"]))]
-    return cells
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:

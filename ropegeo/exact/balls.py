@@ -25,8 +25,8 @@ _lock = threading.RLock()
 def precision(bits: int) -> Iterator[None]:
     """Run a block of ball arithmetic with `bits` bits of working precision.
 
-    FLINT's precision is the process's, so one thread at a time holds it. (At another one's precision a ball would
-    still hold its number, only with more width than was asked for.)
+    FLINT's precision is the process's, so one thread at a time holds it. (At another one's precision a ball would still
+    hold its number, only with more width than was asked for.)
     """
     with _lock:
         before = ctx.prec

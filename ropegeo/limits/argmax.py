@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -40,13 +40,15 @@ from ropegeo.engine.profile_margin import margin_between
 from ropegeo.engine.staircase import common_period
 from ropegeo.engine.work import DEFINED_AT_ONCE, Progress, check_streamed, scaled
 from ropegeo.errors import InvalidInputError, UnsupportedError
-from ropegeo.exact import short
+from ropegeo.exact import safe_integer, short
 from ropegeo.heads import LogitProfile
 
 Outcome: TypeAlias = Literal["tie", "wrong", "undecided", "none"]
 DEFAULT_SEARCHED = 10**7
+"""How far exact sums and logits of an index head are searched, if nothing is said."""
 FARTHEST = 1 << 200
-"""One plane with a phase is searched this far: every phase of doubles that does not tie is met before."""
+"""One plane with a phase is searched this far. A phase of 1e-60 or less (1e-100 is a double too) may be met later only."""
+SCHEMA = "ropegeo.argmax_limit/1"
 _FIRST_CHUNK, _LARGEST_CHUNK = 1 << 14, 1 << 24
 
 
@@ -56,7 +58,8 @@ class ArgmaxLimit:
 
     Attributes:
         first_failing_length: the first length at which a rival scores as high as the target, or None.
-        searched: the largest length looked at, or None where the answer holds for every length.
+        searched: the largest length looked at: the first failing one where there is one (all later ones fail too); or
+            None where the answer is known for every length without a search.
         outcome: `tie`, `wrong`, `undecided` (the two logits agree in 160 digits), or `none`.
         offset: of the query that fails first; of the first query if none does.
         rival: displacement t = d - s of that rival, or None.
@@ -67,6 +70,17 @@ class ArgmaxLimit:
     outcome: Outcome
     offset: int
     rival: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form; integers above 2**53 are texts."""
+        return {
+            "schema": SCHEMA,
+            "first_failing_length": None if self.first_failing_length is None else safe_integer(self.first_failing_length),
+            "searched": None if self.searched is None else safe_integer(self.searched),
+            "outcome": self.outcome,
+            "offset": safe_integer(self.offset),
+            "rival": None if self.rival is None else safe_integer(self.rival),
+        }
 
 
 def argmax_limit(
@@ -83,6 +97,9 @@ def argmax_limit(
         offsets: distances that the head's queries aim at, with the same coefficients; the origin if not given.
         max_length: the largest length to look at; profiles without phases and those of one plane need none.
         progress: called now and then with the number of displacements done.
+
+    Returns:
+        The first failing length over all the queries, with the query and the rival; `searched` says how far it is known.
 
     Raises:
         InvalidInputError: no plane with a weight, none that turns, or an offset that is negative.
@@ -127,7 +144,13 @@ def argmax_limit(
     if not failing or (searched is not None and min(failing)[0] > searched):
         return ArgmaxLimit(first_failing_length=None, searched=searched, outcome="none", offset=aims[0], rival=None)
     length, aim, rival, outcome = min(failing)
-    return ArgmaxLimit(first_failing_length=length, searched=searched, outcome=outcome, offset=aim, rival=rival)
+    return ArgmaxLimit(
+        first_failing_length=length,
+        searched=None if searched is None else length,
+        outcome=outcome,
+        offset=aim,
+        rival=rival,
+    )
 
 
 def check_turning(call: str, profile: LogitProfile) -> int | None:

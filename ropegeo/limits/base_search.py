@@ -1,13 +1,13 @@
-r"""Covering the axis of bases: on which stretches every B_m is proved not negative, and on which some B_m is negative.
+r"""Covering the axis of bases: on which stretches no B_m is negative, and on which some B_m is, with proof.
 
 With P planes and u = ln(base), plane k turns by theta_k(u) = exp(-x_k u), x_k = k/P, and
 
     B_m(u) = sum_k cos(m theta_k(u)),    0 <= m < L.
 
-A base is *admissible* for length L if no B_m, m < L, is negative there. The set has no simple shape, so the axis is cut
-into stretches until each has one of three verdicts: admissible throughout, inadmissible throughout, or shorter than
-`RESOLUTION` and left to ball arithmetic (`base_ends.py`). The stretches meet end to end and reach from u = 0 to
-`search_end`, so nothing is skipped, and nothing is sampled.
+A base is *admissible* for length L if no B_m, m < L, is negative there. The set has no simple shape, so the axis is
+cut into stretches until each has one of three verdicts: admissible throughout, inadmissible throughout, or left to
+ball arithmetic (`base_ends.py`) since it is shorter than `RESOLUTION` or float64 cannot tell. The stretches meet end
+to end and reach from u = 0 to `search_end`, so nothing is skipped, and nothing is sampled.
 
 **What a value at one point says of a stretch.** For u, v >= a >= 0 the mean value theorem gives
 
@@ -15,8 +15,8 @@ into stretches until each has one of three verdicts: admissible throughout, inad
     |B_m(u) - B_m(v)| <= |B_m'(v)| |u - v| + (m^2 Q(a) + m R(a)) |u - v|^2 / 2,
     Q(a) = sum_k x_k^2 exp(-2 x_k a),    R(a) = sum_k x_k^2 exp(-x_k a),
 
-since B_m' = m sum_k x_k theta_k sin(m theta_k), and each term of B_m'' = -m sum x_k^2 theta_k sin(m theta_k)
-- m^2 sum x_k^2 theta_k^2 cos(m theta_k) is bounded by its modulus; all three sums fall with a. Where B_m(c) exceeds the
+since B_m' = m sum_k x_k theta_k sin(m theta_k), and each term of B_m'' = -m sum x_k^2 theta_k sin(m theta_k) - m^2
+sum x_k^2 theta_k^2 cos(m theta_k) is bounded by its modulus; all three sums fall with a. Where B_m(c) exceeds the
 bound over the cell around c, B_m is positive on the cell, and m is not looked at again inside it. Where -B_m(c)
 exceeds the bound over a distance from c, that stretch is inadmissible, with m as its witness.
 
@@ -29,21 +29,24 @@ which no longer depends on m and never falls with u: where it is not negative, a
 
 **Rounding.** Let e = 2^-53, and let exp, sin and cos of numpy be right to four units of the last place (they are to
 one, or a little more). The computed exponent is x_k u (1 + 2.01 e) at worst, so theta_k carries an error of at most
-2.01 e y exp(-y) + 8.01 e < 9 e, y = x_k u, since y exp(-y) <= 1/e_Euler. A phase m theta_k is then right to 10 m e, be it
-one product or the sum of those of two factors; cosines and sines of it are right to 10 m e + 8 e, products of two of them
-by angle addition to 10 m e + 23 e; and adding 2P such products, in any order, costs less than 2.1 P^2 e. In all,
+2.01 e y exp(-y) + 8.01 e < 9 e, y = x_k u, since y exp(-y) <= 1/e_Euler. A phase m theta_k is then right to 10 m e,
+be it one product or the sum of those of two factors; cosines and sines of it are right to 10 m e + 8 e, products of
+two of them by angle addition to 10 m e + 23 e; and adding 2P such products, in any order, costs less than 2.1 P^2 e.
+In all,
 
     |computed B_m - B_m| <= P (10 L + 24 + 2.1 P) e  <  `score_error` = P (16 L + 64 + 4 P) e,
 
-and what is left over, more than 40 P e, covers the rounding of the comparisons made with it. B_m' is a sum of the same kind
-with weights m x_k theta_k, so its error is below m G times that of B_m over P. Bounds are raised by 2^-30 of themselves, and
-steps shortened by 2^-10, which exceeds the rounding of a position below 64 (2^-48) for the steps that are taken.
+and what is left over, more than 40 P e, covers the rounding of the comparisons made with it. B_m' is a sum of the
+same kind with weights m x_k theta_k, so its error is below m G times that of B_m over P. Bounds are raised by 2^-30
+of themselves, and steps shortened by 2^-10, which exceeds the rounding of a position below 64 (2^-48) for the steps
+that are taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -53,7 +56,7 @@ from ropegeo.engine.threads import one_blas_thread
 from ropegeo.errors import UnsupportedError
 
 RESOLUTION = 2.0**-33
-"""Cells shorter than this, in ln(base), are left to balls."""
+"""Cells shorter than this, in ln(base), are left open."""
 SHORTEST_STEP = 2.0**-36
 FIRST_CELL = 0.1
 END = 64.0
@@ -61,7 +64,6 @@ END = 64.0
 MAX_CELLS = 10**6
 PARTS = 1000
 """The unit of progress: a thousandth of the axis."""
-_WIDTH = 256
 _UP, _SHORT = 1 + 2.0**-30, 1 - 2.0**-10
 _SLOWED = 0.03
 _DIRECT_SHARE = 20
@@ -90,7 +92,7 @@ def score_error(planes: int, length: int) -> float:
 
 
 def search_end(planes: int, length: int) -> float:
-    """A u = ln(base) from which on every base is admissible: the bound of the module's docstring is not negative there.
+    """A u = ln(base) from which on every base is admissible: the bound of the docstring above is not negative there.
 
     Args:
         planes: P >= 2, or any P at length 2.
@@ -138,7 +140,7 @@ def cover(planes: int, length: int, *, progress: Callable[[int], None] | None = 
     edges = np.linspace(0.0, end, int(np.ceil(end / FIRST_CELL)) + 1).tolist()
     everything = np.arange(1, length)  # B_0 = P
     with one_blas_thread():
-        for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        for start, stop in pairwise(edges):
             search.classify(start, stop, everything)
             if progress is not None:
                 progress(int(PARTS * stop / end))
@@ -153,7 +155,8 @@ class _Scores:
         self.error = score_error(planes, length)
         self.distances = np.arange(length, dtype=np.float64)
         self._exponents = np.arange(planes) / planes
-        self._rows = np.arange(0, length, _WIDTH, dtype=np.float64)
+        width = 1 << (length.bit_length() // 2)  # near sqrt(L): the fewest sines
+        self._rows, self._columns = self.distances[::width], self.distances[:width]
 
     def angles(self, u: float) -> Float[FloatArray, " planes"]:
         """theta_k(u)."""
@@ -172,9 +175,10 @@ class _Scores:
     def all(self, u: float) -> Float[FloatArray, " length"]:
         """B_m(u) of every m < L, by angle addition: one product of matrices."""
         angles = self.angles(u)
-        rows, columns = self._rows[:, None] * angles, angles[:, None] * self.distances[:_WIDTH]
+        rows, columns = self._rows[:, None] * angles, angles[:, None] * self._columns
         left = np.concatenate([np.cos(rows), -np.sin(rows)], axis=1)
-        return (left @ np.concatenate([np.cos(columns), np.sin(columns)])).ravel()[: self.length]
+        scores: FloatArray = left @ np.concatenate([np.cos(columns), np.sin(columns)])
+        return scores.ravel()[: self.length]
 
     def some(
         self, u: float, chosen: Int[IntArray, " chosen"]
@@ -232,7 +236,9 @@ class _Search:
             right = self._walk(line, witness, centre + radius, b, radius)
             self.found.append(Stretch(start=left, end=right, admissible=False, distances=(witness,)))
             return [(x, y, kept) for x, y in ((right, b), (a, left)) if x < y]
-        if b - a < RESOLUTION:
+        # Where values change by less than their error, float64 sees no more in smaller cells.
+        exhausted = bool(np.all(change[may_be_negative] <= self.scores.error))
+        if b - a < RESOLUTION or exhausted:
             self.found.append(Stretch(start=a, end=b, admissible=None, distances=tuple(kept.tolist())))
             return []
         return [(centre, b, kept), (a, centre, kept)]

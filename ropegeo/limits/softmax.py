@@ -15,6 +15,8 @@ positive the sum is off by the relative r = beta e + (_RUN + runs + 1000) u at m
 threshold is right, one with S (1 - r) not below it is wrong; where this leaves lengths between, the sum is enclosed in
 ball arithmetic if it has few enough terms, else the result is an estimate that says from where to where.
 
+The largest single term of the sum at the failing length tells a near return from dispersion (`rules.sum_cause`).
+
 Letters: the sums of `engine.softmax` grow with n as well (longer inputs have more rivals and more answers), so n_max is
 bisected.
 """
@@ -25,6 +27,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -33,17 +36,18 @@ from ropegeo.engine.margin import check_profile, check_target
 from ropegeo.engine.softmax import MAX_TERMS, falling_root
 from ropegeo.engine.work import Progress
 from ropegeo.errors import InvalidInputError, UnsupportedError
-from ropegeo.exact import balls, short
+from ropegeo.exact import balls, safe_integer, short
 from ropegeo.heads import LogitProfile
-from ropegeo.limits.argmax import argmax_limit, check_turning
+from ropegeo.limits.argmax import DEFAULT_SEARCHED, argmax_limit, check_turning
 from ropegeo.limits.gaps import Gaps, sum_ball
+from ropegeo.limits.rules import Cause, sum_cause
 
-DEFAULT_SEARCHED = 10**7
 MOST_SEARCHED = 10**9
 LARGEST_BETA = 1e10
 """Beyond it a gap's error of some 1e-14 would show in the third digit of a term."""
 MAX_BALLS = 200_000
 """Planes times terms of a sum that is enclosed in ball arithmetic: a second or two."""
+SCHEMA = "ropegeo.softmax_limit/1"
 _RUN = 1 << 16
 _UNIT = 2.0**-53
 
@@ -57,9 +61,16 @@ class SoftmaxLimit:
         last_length: n_max, the largest length searched at which all queries that fit are right; None if not even the
             smallest is.
         first_failing_length: the length after it, or None if all are right as far as was searched.
-        searched: the largest length looked at, or None where the answer holds for every length.
+        searched: the largest length looked at: `at_most` where there is one (all later ones fail too); or None where
+            the answer is known for every length.
         offset: of the query that fails first; of the first query if none does.
-        at_most: `first_failing_length`, unless rounding leaves open which of the lengths up to this one it is.
+        at_most: `first_failing_length`, unless rounding leaves open which of the lengths up to this one it is; None where
+            that may lie beyond `searched`.
+        rival: displacement of the largest single term of that query's sum at `first_failing_length`; None for heads that
+            match letters, where nothing fails, and where rounding leaves the length open.
+        term: exp(-beta gap(rival)); an estimate to some 1e-4, as `total`.
+        total: the sum at `first_failing_length`, or None.
+        cause: `near return` or `dispersion`, as `rules.sum_cause` tells them apart; None where nothing fails.
     """
 
     beta: float
@@ -68,11 +79,32 @@ class SoftmaxLimit:
     searched: int | None
     offset: int
     at_most: int | None
+    rival: int | None = None
+    term: float | None = field(default=None, compare=False)  # moves in the last digits with the way it is summed
+    total: float | None = field(default=None, compare=False)
+    cause: Cause | None = None
 
     @property
     def is_certain(self) -> bool:
         """Whether the first failing length is decided, not an estimate between two lengths."""
         return self.first_failing_length == self.at_most
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {
+            "schema": SCHEMA,
+            "beta": self.beta,
+            "n_max": self.last_length,
+            "first_failing_length": self.first_failing_length,
+            "first_failing_at_most": self.at_most,
+            "certain": self.is_certain,
+            "searched": self.searched,
+            "offset": safe_integer(self.offset),
+            "rival": self.rival,
+            "rival_term": self.term,
+            "sum": self.total,
+            "cause": self.cause,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,10 +114,20 @@ class Demand:
     Attributes:
         offset: the distance aimed at.
         threshold: what its sum must stay below.
+
+    Raises:
+        InvalidInputError: a negative offset, or a threshold that is not positive.
     """
 
     offset: int
     threshold: Fraction
+
+    def __post_init__(self) -> None:
+        check_target("Demand", self.offset, ())
+        if not self.threshold > 0:
+            raise InvalidInputError(
+                f"Demand: threshold {float(self.threshold):g} must be positive: sums of exponentials stay below no other"
+            )
 
 
 def softmax_length(
@@ -105,6 +147,9 @@ def softmax_length(
         max_length: the largest length to look at.
         progress: called now and then with the number of displacements done.
 
+    Returns:
+        n_max as `last_length`, with what fails after it and why.
+
     Raises:
         InvalidInputError: a beta or threshold that is not positive, a length or profile out of range.
         UnsupportedError: a beta or length beyond what float64 sums serve.
@@ -120,6 +165,8 @@ def softmax_length(
         29
     """
     check_profile("softmax_length", profile)
+    if not (math.isfinite(threshold) and threshold > 0):
+        raise InvalidInputError(f"softmax_length: threshold {float(threshold):g} must be positive and finite")
     demand = Demand(offset=check_target("softmax_length", profile.origin, ()), threshold=Fraction(threshold))
     return softmax_lengths(profile, [beta], demands=[demand], max_length=max_length, progress=progress)[0]
 
@@ -144,15 +191,30 @@ def softmax_lengths(
         max_length: the largest length to look at.
         progress: called now and then with the number of displacements done.
 
+    Returns:
+        One limit for each scale, in their order.
+
     Raises:
         InvalidInputError: as `softmax_length`; or no demand.
         UnsupportedError: as `softmax_length`.
+
+    Accuracy: exact where `is_certain`; see the module.
+
+    Source: docs/MATHEMATICS.md, section 8; proof in the module.
+
+    Example:
+        >>> from ropegeo.spectrum import RopeSpectrum
+        >>> profile = LogitProfile(spectrum=RopeSpectrum.from_angle("1"), coefficients=np.ones(1))
+        >>> asked = [Demand(offset=0, threshold=Fraction(3)), Demand(offset=3, threshold=Fraction(1))]
+        >>> found = softmax_lengths(profile, [100.0, 1e5], demands=asked)
+        >>> [(each.last_length, each.offset, each.rival, each.cause) for each in found]
+        [(47, 3, 44, 'near return'), (713, 3, 710, 'near return')]
     """
     check_profile("softmax_length", profile)
     check_betas("softmax_length", betas)
     check_searched("softmax_length", max_length)
-    if not demands or not all(demand.threshold > 0 for demand in demands):
-        raise InvalidInputError("softmax_length: needs at least one threshold, and each must be positive")
+    if not demands:
+        raise InvalidInputError("softmax_lengths: needs at least one demand")
     check_turning("softmax_length", profile)
     ordered = sorted(demands, key=lambda demand: demand.offset)
     smallest = ordered[0].offset
@@ -174,7 +236,7 @@ def softmax_lengths(
             each.take(low, chunk, max_length)
         if progress is not None:
             progress(high)
-    return tuple(each.result(profile, max_length) for each in passes)
+    return tuple(each.result(gaps, max_length) for each in passes)
 
 
 def head_softmax_scale(
@@ -287,6 +349,10 @@ class _Pass:
     done: bool = False
     may: FloatArray = field(init=False)
     must: FloatArray = field(init=False)
+    best: tuple[float, int] = (-1.0, 0)
+    """The largest term so far, and its displacement."""
+    at_crossing: dict[int, tuple[float, int, float]] = field(default_factory=dict)
+    """Of each query whose sum may have reached its threshold: the largest term ahead, its displacement, and the sum."""
 
     def __post_init__(self) -> None:
         self.offsets = np.array([demand.offset for demand in self.demands], dtype=np.float64)
@@ -294,6 +360,8 @@ class _Pass:
         self.before = np.concatenate([[0.0], np.cumsum(self._terms(self.behind))])[self.offsets.astype(np.int64)]
         self.runs = self.behind.size  # summed in one run of that length
         self.may, self.must = (np.where(self._crossed(0.0, sign), 0.0, np.inf) for sign in (1, -1))
+        for query in np.flatnonzero(self.may == 0).tolist():
+            self.at_crossing[query] = (*self.best, float(self.before[query]))
         self._check_done(0, math.inf)
 
     def _terms(self, gaps: FloatArray) -> FloatArray:
@@ -312,7 +380,8 @@ class _Pass:
     def take(self, low: int, gaps: FloatArray, max_length: int) -> None:
         """Go on over the displacements from `low`."""
         for start in range(0, gaps.size, _RUN):
-            sums = self.total + np.cumsum(self._terms(gaps[start : start + _RUN]))
+            terms = self._terms(gaps[start : start + _RUN])
+            sums = self.total + np.cumsum(terms)
             self.runs += 1
             for places, sign in ((self.may, 1), (self.must, -1)):
                 pending = np.flatnonzero(np.isinf(places) & self._crossed(float(sums[-1]), sign))
@@ -324,7 +393,10 @@ class _Pass:
                     while not self._reached(query, float(sums[place]), sign):
                         place += 1
                     places[query] = low + start + place
-            self.total = float(sums[-1])
+                    if sign == 1:
+                        largest = max(self.best, _largest(terms[: place + 1], low + start))
+                        self.at_crossing[query] = (*largest, float(self.before[query] + sums[place]))
+            self.total, self.best = float(sums[-1]), max(self.best, _largest(terms, low + start))
             self._check_done(low + start + sums.size - 1, max_length)
             if self.done:
                 return
@@ -338,49 +410,64 @@ class _Pass:
         open_queries = np.isinf(self.must)
         self.done = not bool((open_queries & (self.offsets + 1 + reached < min(first, max_length))).any())
 
-    def result(self, profile: LogitProfile, max_length: int) -> SoftmaxLimit:
+    def result(self, gaps: Gaps, max_length: int) -> SoftmaxLimit:
         """The head's limit; what rounding leaves open is decided in balls where that is affordable."""
         low, high = (float((self.offsets + 1 + places).min()) for places in (self.may, self.must))
-        first_query = int((self.offsets + 1 + self.may).argmin())
-        if low > max_length:
-            return SoftmaxLimit(
-                beta=self.beta,
-                last_length=max_length,
-                first_failing_length=None,
-                searched=max_length,
-                offset=self.demands[0].offset,
-                at_most=None,
-            )
-        first, last = int(low), int(min(high, max_length + 1))
+        first, last = int(min(low, max_length + 1)), int(min(high, max_length + 1))
         while first < last:
             middle = (first + last) // 2
-            fails = [self._fails(profile, query, middle) for query in self._open_at(middle)]
+            fails = [self._fails(gaps.profile, query, middle) for query in self._open_at(middle)]
             if True in fails:
                 last = middle
             elif None in fails:
                 break
             else:
                 first = middle + 1
+        offset = self.demands[0].offset
         if first > max_length:
             return SoftmaxLimit(
                 beta=self.beta,
                 last_length=max_length,
                 first_failing_length=None,
                 searched=max_length,
-                offset=self.demands[0].offset,
+                offset=offset,
                 at_most=None,
             )
         candidates = np.flatnonzero(self.offsets + 1 + self.may <= first)
-        query = first_query if not candidates.size else int(candidates[np.argmin(self.must[candidates])])
-        offset = self.demands[query].offset
+        query = int(candidates[np.argmin(self.must[candidates])])
+        at_most = last if last <= max_length else None
+        why: dict[str, Any] = {}
+        if at_most is not None:
+            term, rival, total = self._largest_term(gaps, query, first)
+            threshold = float(self.limits[query])
+            why = {"rival": rival, "term": term, "total": total, "cause": sum_cause(rival, term, total, threshold)}
+        if first != at_most:
+            why = {"cause": why.get("cause", "dispersion")}
         return SoftmaxLimit(
             beta=self.beta,
-            last_length=first - 1 if first - 1 > self.demands[0].offset else None,
+            last_length=first - 1 if first - 1 > offset else None,
             first_failing_length=first,
-            searched=max_length,
-            offset=offset,
-            at_most=last,
+            searched=max_length if at_most is None else at_most,
+            offset=self.demands[query].offset,
+            at_most=at_most,
+            **why,
         )
+
+    def _largest_term(self, gaps: Gaps, query: int, length: int) -> tuple[float, int, float]:
+        """Largest single term of a query's sum at a length, its displacement, and the sum.
+
+        Where balls have moved the length from where the sum may first cross, the few terms are made again.
+        """
+        offset = self.demands[query].offset
+        if self.offsets[query] + 1 + self.may[query] == length:
+            best, rival, total = self.at_crossing[query]
+        else:
+            terms = self._terms(gaps.at(1, length - 1 - offset))
+            (best, rival), total = _largest(terms, 1), float(self.before[query] + terms.sum())
+        back = self._terms(self.behind[:offset])
+        if back.size and back.max() > best:
+            best, rival = float(back.max()), -1 - int(back.argmax())
+        return best, rival, total
 
     def _open_at(self, length: int) -> list[int]:
         """Queries that rounding leaves open at a length (those that certainly fail there end the search before it)."""
@@ -396,3 +483,9 @@ class _Pass:
         found = sum_ball(profile, self.beta, -demand.offset, length - 1 - demand.offset)
         low, high = balls.rational_ends(found)
         return False if high < demand.threshold else True if low >= demand.threshold else None
+
+
+def _largest(terms: FloatArray, low: int) -> tuple[float, int]:
+    """The largest of some terms and its displacement, the first of which is `low`."""
+    at = int(terms.argmax())
+    return float(terms[at]), low + at
