@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ropegeo.heads import Head, LetterProfile, LogitProfile
     from ropegeo.limits.argmax import ArgmaxLimit, argmax_limit
     from ropegeo.limits.arithmetic import Arithmetic, emulated_logits
+    from ropegeo.limits.bases import AdmissibleBases, admissible_bases
     from ropegeo.limits.emulated_head import EmulatedHead
     from ropegeo.limits.emulation import emulated_weights, first_light_length, first_wrong_length
     from ropegeo.limits.emulation_results import EmulatedLength, EmulatedWeightLength, EmulatedWeights
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
     from ropegeo.limits.limit import Limit
     from ropegeo.limits.rules import Rule
     from ropegeo.limits.scale_search import find_scale
+    from ropegeo.limits.scalings import compare_scalings, scaled_spectra
+    from ropegeo.limits.scores import base_score, critical_plane, first_negative
     from ropegeo.limits.softmax import SoftmaxLimit, softmax_length
     from ropegeo.optimal.certificate import Certificate, Examination, certify, read_certificate
     from ropegeo.optimal.codes import OptimalCode, optimal_code
@@ -111,6 +114,7 @@ _ROOMS = {
     "ropegeo.heads": ("Head", "LetterProfile", "LogitProfile"),
     "ropegeo.limits.argmax": ("ArgmaxLimit", "argmax_limit"),
     "ropegeo.limits.arithmetic": ("Arithmetic", "emulated_logits"),
+    "ropegeo.limits.bases": ("AdmissibleBases", "admissible_bases"),
     "ropegeo.limits.emulated_head": ("EmulatedHead",),
     "ropegeo.limits.emulation": ("emulated_weights", "first_light_length", "first_wrong_length"),
     "ropegeo.limits.emulation_results": ("EmulatedLength", "EmulatedWeightLength", "EmulatedWeights"),
@@ -120,6 +124,8 @@ _ROOMS = {
     "ropegeo.limits.limit": ("Limit",),
     "ropegeo.limits.rules": ("Rule",),
     "ropegeo.limits.scale_search": ("find_scale",),
+    "ropegeo.limits.scalings": ("compare_scalings", "scaled_spectra"),
+    "ropegeo.limits.scores": ("base_score", "critical_plane", "first_negative"),
     "ropegeo.limits.softmax": ("SoftmaxLimit", "softmax_length"),
     "ropegeo.optimal.certificate": ("Certificate", "Examination", "certify", "read_certificate"),
     "ropegeo.optimal.codes": ("OptimalCode", "optimal_code"),
@@ -139,6 +145,7 @@ _ROOMS = {
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "AdmissibleBases",
     "ArgmaxLimit",
     "Arithmetic",
     "Bigram",
@@ -181,13 +188,17 @@ __all__ = [
     "TopTwo",
     "UnsupportedError",
     "__version__",
+    "admissible_bases",
     "argmax_limit",
+    "base_score",
     "best_index_plane",
     "best_letter_plane",
     "certify",
     "claim_names",
     "compare_decay",
+    "compare_scalings",
     "convert_projection",
+    "critical_plane",
     "curve_data",
     "decay_data",
     "dirichlet_bound",
@@ -197,6 +208,7 @@ __all__ = [
     "first_failing_length",
     "first_in_interval",
     "first_light_length",
+    "first_negative",
     "first_wrong_length",
     "first_wrong_retrieval_length",
     "fit_decay",
@@ -232,6 +244,7 @@ __all__ = [
     "run_layer",
     "run_stack",
     "save_head",
+    "scaled_spectra",
     "softmax_length",
     "softmax_scale",
     "softmax_weight",

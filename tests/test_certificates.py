@@ -163,6 +163,9 @@ MALFORMED: list[tuple[str, Callable[[Data], object]]] = [
     ("no dual", lambda d: d.pop("dual")),
     ("spectrum", lambda d: d["spectrum"]["inv_freq"].__setitem__(0, 1.5)),
     ("list", lambda d: d.update(primal=[])),
+    ("a displacement twice", lambda d: d["dual"].update(displacements=[1, 1], distribution=[0.5, 0.5])),
+    ("huge plane", lambda d: d["primal"]["planes"].__setitem__(-1, 10**4000)),
+    ("huge length", lambda d: d["window"].update(length=-(10**4000))),
     ("comment", lambda d: d.update(comment="believe me")),
     ("comment in the head", lambda d: d["primal"].update(comment="believe me")),
 ]
@@ -172,6 +175,31 @@ MALFORMED: list[tuple[str, Callable[[Data], object]]] = [
 def test_malformed(change: Callable[[Data], object]) -> None:
     with pytest.raises(FileFormatError, match=r"certificate|window|spectrum"):
         Certificate.from_dict(changed(change))
+
+
+def test_numbers_beyond_doubles_are_said() -> None:
+    huge = changed(lambda d: d["primal"].update(weights=[1e308] * len(d["primal"]["weights"])))
+    assert "sum to more than 1, by " in certify(Certificate.from_dict(huge)).faults[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"enclosure":', '"enclosure": {"low": 0.9, "high": 0.9}, "enclosure":', "a name stands twice"),
+        ('"low":', "", None),
+    ],
+)
+def test_a_text_that_says_more_than_is_read(old: str, new: str, message: str | None, tmp_path: Path) -> None:
+    """Names that stand twice, and decimals that are no doubles: the file would state what is not checked."""
+    text = json.dumps(certificate().to_dict())
+    assert old in text
+    if message is None:
+        low = json.dumps(certificate().low)
+        new, old, message = f'"low": {low}0000001', f'"low": {low}', "is not written as a double"
+    path = tmp_path / "c.json"
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(FileFormatError, match=message):
+        read_certificate(path)
 
 
 def test_nothing_is_proved_by_no_head() -> None:

@@ -45,6 +45,8 @@ def test_construct_designs_builds_and_proves(run: Run) -> None:
     # The file is a head like any other, and its curve at the length is what was proved.
     seen = json.loads(run("curve --head h.safetensors --lengths 30,31,500 --json"))
     assert seen["rows"][0]["margin"] == pytest.approx(float(best.margin), abs=1e-14)
+    run("curve --head h.safetensors --lengths 30,60 --plot s.svg")
+    assert "<svg" in Path("s.svg").read_text()
     built = ropegeo.load_head("h.safetensors")
     assert built.recipe.phases == best.query_phases
 
@@ -58,8 +60,8 @@ def test_without_phases_the_head_is_an_ordinary_one(run: Run) -> None:
 
 def test_several_offsets_with_one_key(run: Run) -> None:
     out = run(f"construct {SMALL} --planes optimal --max-offset 4 --length 30")
-    assert "margin by offset: best" in out
-    assert "worst" in out
+    assert "with one key and one query turned back by the offset" in out
+    assert "margin by offset: " in out
     data = json.loads(run(f"construct {SMALL} --planes optimal --integers 4 --length 30 --json"))
     assert data["recipe"]["mode"] == "token_index"
     assert data["recipe"]["integers"] == [1, 2, 3, 4]
@@ -109,7 +111,7 @@ def test_curve_has_a_head_for_every_length(run: Run) -> None:
         assert float(row["margin"]) == point.best.certificate.low
         assert float(row["upper_bound"]) == point.best.certificate.high
         assert float(row["equal_weights"]) == float(point.equal_weights)
-        assert float(row["best_plane_margin"]) == float(point.one_plane)
+        assert float(row["plane_margin"]) == float(point.one_plane)
     data = json.loads(run(f"{line} --json"))
     assert [point["margin"] for point in data["rows"]] == pytest.approx([float(row["margin"]) for row in rows])
     assert json.loads(run("fit c.csv --laws constant,power --json"))["points_used"]
@@ -153,6 +155,8 @@ def test_pictures() -> None:
         ("construct --mode retrieval --planes optimal --length 9 --certificate c.json", "--certificate goes with"),
         ("construct --mode reflexive --symbolic --planes optimal --length 9", "leave --symbolic out"),
         ("curve --planes optimal", "give --length n or --lengths"),
+        ("curve --planes optimal --length 10 --beta 7", "--beta does not go with curve --planes optimal"),
+        ("curve --planes optimal --length 10 --digits 30", "--digits does not go with curve --planes optimal"),
         ("curve --planes optimal --length 10 --records", "do not go with --planes optimal"),
         ("curve --planes optimal --length 10 --max-offset 3", "is for --mode index with one --offset"),
         ("curve --planes optimal --length 10 --output c.npz", "the name must end in .csv or .json"),

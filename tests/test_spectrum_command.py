@@ -27,16 +27,19 @@ pytestmark = pytest.mark.usefixtures("command_folder")
 
 
 def test_what_is_said_of_a_length(run: Run) -> None:
-    out = run("spectrum --length 4096")
-    assert "critical plane: 45, the slowest that completes a whole turn within 4096 positions" in out
-    assert "first negative at m = 1707" in out
-    assert "not admissible for length 4096" in out
-    data = json.loads(run("spectrum --length 1707 --json"))
-    assert data["critical_plane"] == max(k for k in range(64) if 1707 * 10_000 ** (-2 * k / 128) >= 2 * math.pi)
-    assert (data["first_negative"], data["admissible"]) == (1707, True)  # m = 1707 is beyond 1707 positions
-    assert data["first_negative_searched"] >= 1707
+    angles = 1720.0 ** (-np.arange(8) / 8)
+    m = int(np.flatnonzero(np.cos(np.arange(500)[:, None] * angles).sum(axis=1) < 0)[0])
+    plane = int(np.flatnonzero(500 * angles >= 2 * math.pi)[-1])
+    out = run(f"spectrum {SMALL} --length 500")
+    assert f"critical plane: {plane}, the slowest that completes a whole turn within 500 positions" in out
+    assert f"first negative at m = {m}" in out
+    assert "not admissible for length 500" in out
+    data = json.loads(run(f"spectrum {SMALL} --length {m} --json"))
+    assert data["critical_plane"] == int(np.flatnonzero(m * angles >= 2 * math.pi)[-1])
+    assert (data["first_negative"], data["admissible"]) == (m, True)  # distance m does not occur within m positions
+    assert data["first_negative_searched"] >= m
     assert data["bases"] is data["scalings"] is None
-    assert data["planes"][0]["turns"] == pytest.approx(1707 / (2 * math.pi))
+    assert data["planes"][0]["turns"] == pytest.approx(m / (2 * math.pi))
     assert "critical_plane" not in json.loads(run(f"spectrum {SMALL} --json"))
     assert "critical plane: none" in run(f"spectrum {SMALL} --length 6")
 
@@ -49,29 +52,28 @@ def test_what_was_not_looked_at_is_not_claimed(run: Run) -> None:
 
 
 def test_the_set_of_bases(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = run(f"spectrum {SMALL} --length 64 --bases --plot b.svg")
+    out = run(f"spectrum {SMALL} --length 64 --bases")
     assert "2 intervals, proved to be all: no base below 1706.1029 is admissible, and every base from" in " ".join(
         out.split()
     )
     assert "2768.1818" in out  # rounded up, so that it holds
     assert "1706.10294599" in out
-    assert "<svg" in Path("b.svg").read_text()
     data = json.loads(run(f"spectrum {SMALL} --length 64 --bases --json"))
     read = AdmissibleBases.from_dict(data["bases"])
     expected = admissible_bases(16, 64)
     assert [float(each.low) for each in read.intervals] == [float(each.low) for each in expected.intervals]
     assert (data["admissible"], read.contains(1720)) == (True, True)
     assert "no base is admissible" in run("spectrum --angle 1 --length 9 --bases")
-    count = len(admissible_bases(16, 200).intervals)
+    count = len(admissible_bases(16, 150).intervals)
     assert count > 3
     monkeypatch.setattr("ropegeo.cli.spectrum_text.SHOWN_INTERVALS", 2)
-    many = run(f"spectrum {SMALL} --length 200 --bases")
+    many = run(f"spectrum {SMALL} --length 150 --bases")
     assert f"{count - 2} more: --json" in many
     assert f"{count} intervals, proved to be all" in many
 
 
 def test_scalings_side_by_side(run: Run) -> None:
-    line = f"spectrum {SMALL} --length 64 --compare-scalings 4 --original-length 16"
+    line = "spectrum --base 1720 --head-dim 8 --length 64 --compare-scalings 4 --original-length 16"
     out = run(line)
     assert "scalings at length 64" in out
     assert "ntk (ours)" in out
@@ -89,7 +91,8 @@ def test_a_scaled_model_is_compared_from_its_base(run: Run) -> None:
 
 
 def test_what_is_written(run: Run) -> None:
-    run(f"spectrum {SMALL} --length 64 --output s.csv")
+    run(f"spectrum {SMALL} --length 64 --output s.csv --plot b.svg")
+    assert "<svg" in Path("b.svg").read_text()
     with Path("s.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [int(row["plane"]) for row in rows] == list(range(8))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ropegeo._version import __version__
+from ropegeo.cli.optimal import aim_text
 from ropegeo.cli.output import console, print_json, printable, working
 from ropegeo.optimal.certificate import Certificate, Examination, certify, read_certificate
 
@@ -50,7 +51,7 @@ def _data(certificate: Certificate, found: Examination, faults: list[str]) -> di
 
 def _show(certificate: Certificate, found: Examination, faults: list[str]) -> None:
     out, window = console(), certificate.window
-    aim = f"offset {window.offset}" if window.max_offset is None else f"offsets 0..{window.max_offset} with one key"
+    aim = aim_text(window)
     kind = "index heads" if certificate.phases == "free" else "index heads without phases"
     spectrum = certificate.spectrum
     out.print(
@@ -59,16 +60,15 @@ def _show(certificate: Certificate, found: Examination, faults: list[str]) -> No
     )
     if spectrum.source:
         out.print(f"(the file calls this rotation {printable(spectrum.source)!r}; its angles are what is proved about)")
-    out.print(f"length {window.length}, {aim}: displacements {window.low}..{window.high} without 0")
+    out.print(f"length {window.length}, {aim}:")
+    out.print(f"displacements {window.low}..{window.high} without 0")
+    used, carrying = sum(map(bool, certificate.weights)), sum(map(bool, certificate.distribution))
     if found.margin is not None:
         out.print(
-            f"a head on {len(certificate.planes)} planes wins by {_digits(found.margin)}, decided at displacement "
-            f"{found.decided_at}"
+            f"a head on {used} planes wins by {_digits(found.margin)}, decided at displacement {found.decided_at}"
         )
     if found.upper_bound is not None:
-        out.print(
-            f"no head wins by more than {_digits(found.upper_bound)}, by {len(certificate.displacements)} displacements"
-        )
+        out.print(f"no head wins by more than {_digits(found.upper_bound)}, by {carrying} displacements")
     if faults:
         for fault in faults:
             out.print(f"does not hold: {fault}")

@@ -7,7 +7,7 @@ import io
 import math
 import textwrap
 from dataclasses import replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from ropegeo._version import __version__
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ropegeo.optimal.codes import OptimalCode
     from ropegeo.optimal.curve import OptimalCurve
     from ropegeo.optimal.head import OptimalHead
+    from ropegeo.optimal.window import Window
 
 OPTIMAL = "optimal"
 SHOWN_DISPLACEMENTS = 8
@@ -89,6 +90,13 @@ def designed(recipe: Recipe, head: HeadOptions, length: int) -> tuple[Recipe, Op
     return built, best
 
 
+def aim_text(window: Window) -> str:
+    """Which offsets a window is for."""
+    if window.max_offset is None:
+        return f"offset {window.offset}"
+    return f"offsets 0..{window.max_offset} with one key and one query turned back by the offset"
+
+
 def certificate_bytes(best: OptimalHead | OptimalCode) -> bytes:
     """The file of `--certificate`; retrieval codes have none.
 
@@ -148,11 +156,12 @@ def optimal_lines(best: OptimalHead | OptimalCode) -> list[str]:
     if isinstance(best, OptimalCode):
         return _code_lines(best)
     window = best.certificate.window
-    aim = f"offset {window.offset}" if window.max_offset is None else f"offsets 0..{window.max_offset} with one key"
+    aim = aim_text(window)
     kind = "" if best.certificate.phases == "free" else " without phases"
     few = "" if best.max_planes is None else f", on at most {best.max_planes} planes"
     lines = [
-        f"length {window.length}, {aim}: this head wins by {outward(best.certificate.low, 9, up=False)}{few},",
+        f"length {window.length}, {aim}:",
+        f"this head wins by {outward(best.certificate.low, 9, up=False)}{few},",
         f"and no head{kind} by more than {outward(best.certificate.high, 9, up=True)}: proved, relative gap "
         f"{best.gap:.1e}",
     ]
@@ -167,6 +176,8 @@ def optimal_lines(best: OptimalHead | OptimalCode) -> list[str]:
     if window.max_offset is not None:
         margins = best.offset_margins()
         low, high = _extreme(margins, min), _extreme(margins, max)
+        if float(margins[high]) - float(margins[low]) < 1e-9:
+            return [*lines, f"margin by offset: {float(margins[low]):.6g} at each"]
         lines.append(
             f"margin by offset: best {float(margins[high]):.6g} (offset {high}), worst {float(margins[low]):.6g} "
             f"(offset {low})"
@@ -255,7 +266,7 @@ def run_curve(
         out.print(f"wrote {path}")
 
 
-CSV_COLUMNS = ("length", "margin", "upper_bound", "gap", "planes", "equal_weights", "best_plane", "best_plane_margin")
+CSV_COLUMNS = ("length", "margin", "upper_bound", "gap", "planes", "equal_weights", "plane", "plane_margin")
 
 
 def _csv(curve: OptimalCurve) -> str:
@@ -289,7 +300,7 @@ def optimal_table(curve: OptimalCurve) -> Group:
             ("gap", "right"),
             ("planes", "right"),
             ("equal weights", "right"),
-            ("best plane", "right"),
+            ("plane, no phase", "right"),
             ("its margin", "right"),
         ],
         [
@@ -308,15 +319,18 @@ def optimal_table(curve: OptimalCurve) -> Group:
     )
 
 
-def outward(value: float, places: int, *, up: bool) -> str:
-    """A bound as a decimal that is one too: rounded up or down.
+def outward(value: float, digits: int, *, up: bool) -> str:
+    """A bound as a decimal of so many significant digits that is a bound too: rounded up or down.
 
     Example:
-        >>> outward(0.32964, 3, up=True), outward(0.32964, 3, up=False)
-        ('0.330', '0.329')
+        >>> outward(0.32964, 3, up=True), outward(0.32964, 3, up=False), outward(1.8173e-9, 2, up=True)
+        ('0.330', '0.329', '1.9e-9')
     """
-    rounding = ROUND_CEILING if up else ROUND_FLOOR
-    return str(Decimal(value).quantize(Decimal(1).scaleb(-places), rounding=rounding))
+    context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR, Emin=-999_999, Emax=999_999)
+    rounded = context.create_decimal(Decimal(value))
+    if rounded and rounded.adjusted() < -4:
+        return f"{rounded.scaleb(-rounded.adjusted())}e{rounded.adjusted()}"
+    return f"{rounded:f}"
 
 
 def _below(gap: float) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ropegeo._version import __version__
-from ropegeo.cli.output import Destinations, json_text, print_json, suffix_of, working
+from ropegeo.cli.output import Destinations, busy, json_text, print_json, suffix_of, working
 from ropegeo.cli.request import read_integer, read_length, read_spectrum
 from ropegeo.cli.spectrum_text import show
 from ropegeo.engine.index_margin import index_curve
@@ -27,10 +27,13 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from ropegeo.cli.options import OutputOptions, PlotOptions, RopeOptions
+    from ropegeo.optimal.head import OptimalHead
     from ropegeo.spectrum import RopeSpectrum
 
 SEARCHED = 1 << 17, 1 << 23
 """How far B_m is looked at: to the length, but at least and at most this far."""
+DESIGNED = 1 << 17
+"""Longest length for which best heads are designed; one takes some seconds there."""
 DRAWN = 1 << 17
 BINS = 1500
 
@@ -108,6 +111,7 @@ class AtLength:
         searched: how many distances were looked at.
         bases: the bases that are admissible for n, if asked for.
         scalings: the comparison, if asked for.
+        best: for each of them the best index head with offset 0; none beyond `DESIGNED` positions.
     """
 
     spectrum: RopeSpectrum
@@ -117,6 +121,7 @@ class AtLength:
     searched: int
     bases: AdmissibleBases | None
     scalings: tuple[ScalingRow, ...]
+    best: tuple[OptimalHead, ...]
 
     @property
     def admissible(self) -> bool | None:
@@ -133,8 +138,14 @@ class AtLength:
             "first_negative_searched": self.searched,
             "admissible": self.admissible,
             "bases": None if self.bases is None else self.bases.to_dict(),
-            "scalings": [row.to_dict() for row in self.scalings] or None,
+            "scalings": self._scalings() or None,
         }
+
+    def _scalings(self) -> list[dict[str, Any]]:
+        rows = [row.to_dict() for row in self.scalings]
+        for row, best in zip(rows, self.best, strict=False):
+            row |= {"best_margin_low": best.certificate.low, "best_margin_high": best.certificate.high}
+        return rows
 
 
 def _scaling(factor_text: str | None, original_text: str | None) -> tuple[Fraction | None, int | None]:
@@ -160,6 +171,12 @@ def _at_length(
             scalings = compare_scalings(
                 spectrum, factor=factor, length=length, original_length=original_length, progress=progress
             )
+    best: tuple[OptimalHead, ...] = ()
+    if scalings and length <= DESIGNED:
+        from ropegeo.optimal.head import optimal_head
+
+        with busy("designing the best heads"):
+            best = tuple(optimal_head(row.spectrum, length=length) for row in scalings)
     admissible = None
     if bases:
         with working("covering the bases", PARTS) as progress:
@@ -175,6 +192,7 @@ def _at_length(
         searched=searched,
         bases=admissible,
         scalings=scalings,
+        best=best,
     )
 
 

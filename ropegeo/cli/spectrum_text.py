@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from ropegeo.cli.optimal import outward
 from ropegeo.cli.output import WIDTH, console, number_text, table
 from ropegeo.exact import Enclosure, short
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ropegeo.cli.spectrum import AtLength
     from ropegeo.limits.bases import AdmissibleBases, BaseInterval
     from ropegeo.limits.scalings import ScalingRow
+    from ropegeo.optimal.head import OptimalHead
     from ropegeo.spectrum import RopeSpectrum
 
 SHOWN_INTERVALS = 24
@@ -48,7 +50,7 @@ def show(spectrum: RopeSpectrum, rows: list[dict[str, Any]], found: AtLength | N
                     out.print(part)
         if found.scalings:
             out.print("")
-            out.print(_scalings_table(found.scalings))
+            out.print(_scalings_table(found.scalings, found.best))
             for part in wrap(_SCALINGS_NOTE, WIDTH):
                 out.print(part)
     for path in written:
@@ -127,14 +129,16 @@ def _rounded(value: Fraction, rounding: str) -> str:
 
 _SCALINGS_NOTE = (
     "Margins at the length, in units of beta. index: one plane, offset 0 (the plane); equal: all planes with equal "
-    "weights; letters: the centred head on 8 letters, worst case (the plane). ntk (ours): the base changed so that the "
-    "slowest plane is slowed by the factor. B_m < 0 from: the first such m; '-': none within the length."
+    "weights; best: of any index head, offset 0 (to length 2^17); letters: the centred head on 8 letters, worst case "
+    "(the plane). ntk (ours): the base changed so that the slowest plane is slowed by the factor. B_m < 0 from: the "
+    "first such m; '-': none within the length."
 )
 
 
-def _scalings_table(rows: Sequence[ScalingRow]) -> Group:
-    columns = [("scaling", "left"), ("slowest angle", "right"), ("critical plane", "right"), ("B_m < 0 from", "right")]
-    columns += [("index", "right"), ("equal", "right"), ("letters", "right")]
+def _scalings_table(rows: Sequence[ScalingRow], best: Sequence[OptimalHead]) -> Group:
+    columns = [("scaling", "left"), ("slowest angle", "right"), ("critical", "right"), ("B_m < 0 from", "right")]
+    columns += [("index", "right"), ("equal", "right"), ("best", "right"), ("letters", "right")]
+    margins = [outward(head.certificate.low, 5, up=False) for head in best] or ["-"] * len(rows)
     return table(
         f"scalings at length {short(rows[0].length)}",
         columns,
@@ -146,9 +150,10 @@ def _scalings_table(rows: Sequence[ScalingRow]) -> Group:
                 "-" if row.first_negative is None else str(row.first_negative),
                 f"{_margin(row.index_margin)} ({row.index_plane})",
                 _margin(row.equal_weights),
+                margin,
                 f"{_margin(row.letter_margin)} ({row.letter_plane})",
             ]
-            for row in rows
+            for row, margin in zip(rows, margins, strict=True)
         ],
     )
 

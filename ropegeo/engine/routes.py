@@ -209,7 +209,7 @@ def drawn_lengths(
     if isinstance(profile, LetterProfile):
         failing = first_failing_length(profile)
         changes |= {failing - 1, failing} if failing is not None else set()
-    else:
+    elif profile.is_peaked:  # with phases only the lengths asked for are known to matter
         with suppress(UnsupportedError):  # where no route reaches, only the spaced lengths are drawn
             for t in staircase(profile, last - 1).steps:  # lengths whose reach passes t: margin, worst, best
                 changes |= {t + offset, t + offset + 1, t, t + 1, 2 * t, 2 * t + 1}

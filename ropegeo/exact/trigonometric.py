@@ -11,11 +11,12 @@ The largest value over a range. The range is cut into rows of W integers: t = S 
              + sum_k [b_k cos(S theta_k) - a_k sin(S theta_k)] sin(h theta_k),
 
 a product of a matrix of rows with one of offsets, both made of balls, so every entry is a ball that holds f there.
-FLINT multiplies matrices of balls by integer matrices, some 10^8 terms a second. Every entry is looked at: nothing is
-skipped, sampled or estimated, and no result of a search in floating point goes in.
+FLINT multiplies matrices of balls by integer matrices, tens of millions of terms a second. Every entry is looked at:
+nothing is skipped, sampled or estimated, and no result of a search in floating point goes in.
 
 Precision. A ball of t theta_k is |t| times as wide as the ball of theta_k, so the bits asked for are those after the
-point: the bits before it, of the largest |t| theta_k, are added.
+point: the bits before it, of the largest |t| theta_k, are added, and more until the balls of the angles are as narrow
+as that (an angle may be a small difference of large numbers).
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from fractions import Fraction
 
 from flint import arb, arb_mat
 
+from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import balls
 from ropegeo.exact.closed_form import ClosedForm
 from ropegeo.exact.enclosure import Enclosure
 
 BITS = 112
-"""Bits after the point: an absolute error below 10^-28 for sums of a few thousand planes, and at most two machine
-words, which FLINT keeps in place."""
+"""Bits after the point: an absolute error below 10^-28 for sums of a few thousand planes of total weight 1."""
+MOST_BITS = 1 << 14
 ROWS, WIDTH = 256, 256
 _ROUNDING = 2.0**-50
 """What the conversion of a midpoint and a radius to doubles can lose, relative, with room to spare."""
@@ -53,7 +55,20 @@ class TrigonometricSums:
         self.angles, self.reach = tuple(angles), reach
         turned = max(Fraction(reach) * Fraction(float(angle)) for angle in self.angles)
         self._bits = bits + int(turned).bit_length() + 1
-        self._angles = [angle.ball(self._bits) for angle in self.angles]
+        self._angles = [self._narrow(angle, bits) for angle in self.angles]
+
+    def _narrow(self, angle: ClosedForm, bits: int) -> arb:
+        """A ball of an angle that turns by less than 2^-bits of itself over the reach."""
+        working = self._bits
+        while working <= MOST_BITS:
+            ball = angle.ball(working)
+            low, high = balls.rational_ends(ball)
+            if (high - low) * max(1, self.reach) < Fraction(1, 1 << bits):
+                return ball
+            working *= 2
+        raise UnsupportedError(
+            f"an angle cannot be told to {bits} bits after {self.reach} steps; write it in another way"
+        )
 
     def largest(
         self,
@@ -72,7 +87,7 @@ class TrigonometricSums:
         Returns:
             An enclosure of max f, and the t whose ball reaches highest.
         """
-        best: list[tuple[Fraction, Fraction, int]] = []
+        best: tuple[arb, int] | None = None
         used = [place for place, (weight, _) in enumerate(terms) if weight]
         done = 0
         with balls.precision(self._bits):
@@ -82,12 +97,17 @@ class TrigonometricSums:
             coefficients = [_cartesian(terms[place]) for place in used]
             for first, last in ranges:
                 for start, size, entries in self._blocks(first, last, used, coefficients, offsets):
-                    best = _leading([*best, *_candidates(entries, start, size)])
+                    top, place = _highest(entries, size)
+                    if best is None:
+                        best = top, start + place
+                    else:  # the place is that of the higher middle; the ball holds the larger of both
+                        best = best[0].max(top), start + place if top.mid() > best[0].mid() else best[1]
                     done += size
                     if progress is not None:
                         progress(done)
-        top = max(best, key=lambda found: found[1])
-        return Enclosure(low=max(low for low, _, _ in best), high=top[1]), top[2]
+        if best is None:
+            raise InvalidInputError("TrigonometricSums.largest: the ranges hold no integer")
+        return Enclosure.of_ball(best[0]), best[1]
 
     def at_zero(self, terms: Sequence[Term]) -> Enclosure:
         """f(0) = sum_k w_k cos(phi_k), enclosed."""
@@ -104,12 +124,16 @@ class TrigonometricSums:
         Accuracy: absolute error near 2^-`BITS` times the sum of the shares.
         """
         with balls.precision(self._bits):
-            weights = arb_mat([[balls.ball(share) for share in shares]])
-            phases = [[balls.ball(t) * angle for angle in self._angles] for t in places]
-            # 2 sin(x/2)^2 keeps the digits of a slow plane's small shortfall.
-            short = weights * arb_mat([[2 * (x / 2).sin() ** 2 for x in row] for row in phases])
-            across = weights * arb_mat([[x.sin() for x in row] for row in phases])
-            return [(short[0, k], across[0, k]) for k in range(len(self._angles))]
+            found = []
+            for angle in self._angles:
+                short, across = balls.ball(0), balls.ball(0)
+                for t, share in zip(places, shares, strict=True):
+                    phase, weight = balls.ball(t) * angle, balls.ball(share)
+                    # 2 sin(x/2)^2 keeps the digits of a slow plane's small shortfall.
+                    short += weight * 2 * (phase / 2).sin() ** 2
+                    across += weight * phase.sin()
+                found.append((short, across))
+            return found
 
     def modulus(self, one: balls.Ball, other: balls.Ball) -> balls.Ball:
         """sqrt(one^2 + other^2)."""
@@ -149,20 +173,20 @@ def _cartesian(term: Term) -> tuple[arb, arb]:
     return weight * phase.cos(), -weight * phase.sin()
 
 
-def _candidates(entries: list[arb], start: int, size: int) -> list[tuple[Fraction, Fraction, int]]:
-    """Both ends of every ball that may be the largest, and where it stands.
+def _highest(entries: list[arb], size: int) -> tuple[arb, int]:
+    """A ball of the largest of some balls, and the place of one whose middle is largest.
 
-    Doubles choose, exactly: an entry is left out only where its upper end, rounded up, is below another's lower end,
-    rounded down. A ball that is not finite is kept, and refused by `rational_ends`.
+    Doubles choose which take part: one is left out only where its upper end, rounded up, is below another's lower end,
+    rounded down. (`tiny` is for middles and radii that are subnormal.)
     """
+    tiny = 5e-324
     middles, radii = [float(entry.mid()) for entry in entries], [float(entry.rad()) for entry in entries]
-    rooms = [radius * (1 + _ROUNDING) + _ROUNDING * abs(middle) for middle, radius in zip(middles, radii, strict=True)]
+    rooms = [
+        radius * (1 + _ROUNDING) + _ROUNDING * abs(middle) + tiny for middle, radius in zip(middles, radii, strict=True)
+    ]
     floor = max(middle - room for middle, room in zip(middles, rooms, strict=True))
     kept = [place for place in range(size) if not middles[place] + rooms[place] < floor]
-    return [(*balls.rational_ends(entries[place]), start + place) for place in kept]
-
-
-def _leading(found: list[tuple[Fraction, Fraction, int]]) -> list[tuple[Fraction, Fraction, int]]:
-    """Those whose upper end is not below another's lower end."""
-    floor = max(low for low, _, _ in found)
-    return [each for each in found if each[1] >= floor]
+    top = entries[kept[0]]
+    for place in kept[1:]:
+        top = top.max(entries[place])
+    return top, max(kept, key=middles.__getitem__)

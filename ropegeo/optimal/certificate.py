@@ -15,19 +15,21 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from ropegeo.engine.work import Progress
 from ropegeo.errors import FileFormatError, InvalidInputError, RopegeoError
-from ropegeo.exact import Enclosure, plain_integer
+from ropegeo.exact import Enclosure, plain_integer, short
 from ropegeo.optimal.proof import enclosed_bound, enclosed_margin
 from ropegeo.optimal.window import Phases, Window
 from ropegeo.spectrum import RopeSpectrum
 
 SCHEMA = "ropegeo.certificate/1"
-MAX_FILE_BYTES = 1 << 26
+MAX_FILE_BYTES = 1 << 24
+MAX_DISPLACEMENTS = 20_000
 _FIELDS = ("schema", "spectrum", "window", "phases", "primal", "dual", "enclosure", "sha256")
 
 
@@ -75,7 +77,14 @@ class Certificate:
         if not self.planes or list(self.planes) != sorted(set(self.planes)):
             raise InvalidInputError("certificate: planes must be a non-empty increasing list")
         for plane in self.planes:
-            self.spectrum.check_plane(plane)
+            if not 0 <= plane < self.spectrum.planes:
+                raise InvalidInputError(f"certificate: plane {short(plane)} is none of 0..{self.spectrum.planes - 1}")
+        if len(set(self.displacements)) != len(self.displacements):
+            raise InvalidInputError("certificate: a displacement stands twice in the distribution")
+        if len(self.displacements) > MAX_DISPLACEMENTS:
+            raise InvalidInputError(
+                f"certificate: more than {MAX_DISPLACEMENTS} displacements; a best distribution needs 2 a plane at most"
+            )
         numbers = (*self.weights, *self.query_phases, *self.distribution, self.low, self.high)
         if not all(math.isfinite(number) for number in numbers):
             raise InvalidInputError("certificate: every number must be finite")
@@ -201,7 +210,7 @@ def certify(certificate: Certificate, *, progress: Progress | None = None) -> Ex
     if any(weight < 0 for weight in weights):
         head_faults.append("the head has a negative weight")
     if (total := sum(abs(weight) for weight in weights)) > 1:
-        head_faults.append(f"the head's weights sum to more than 1, by {float(total - 1):.3g}")
+        head_faults.append(f"the head's weights sum to more than 1, by {Enclosure.exactly(total - 1).digits(3)}")
     if certificate.phases == "zero" and any(certificate.query_phases):
         head_faults.append("the head has phases where the statement is about heads without")
     if not head_faults:
@@ -295,7 +304,12 @@ def read_certificate(path: str | Path) -> tuple[Certificate, str | None]:
             )
         if file.stat().st_size > MAX_FILE_BYTES:
             raise FileFormatError(f"certificate {shown} is larger than {MAX_FILE_BYTES >> 20} MiB; it is none of ours")
-        data = json.loads(file.read_text("utf-8"), parse_constant=_refuse_constant)
+        data = json.loads(
+            file.read_text("utf-8"),
+            parse_constant=_refuse_constant,
+            parse_float=_exact_float,
+            object_pairs_hook=_once_each,
+        )
         certificate = Certificate.from_dict(data)
         stated = data.get("sha256")
         actual = content_hash({name: value for name, value in data.items() if name != "sha256"})
@@ -326,6 +340,22 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidInputError(f"{str(value)[:40]!r} is not a number")
     return float(value)
+
+
+def _exact_float(text: str) -> float:
+    """A double whose decimal is the one that stands there: else the file would state one number and prove another."""
+    value = float(text)
+    if not math.isfinite(value) or Decimal(text) != Decimal(repr(value)):
+        raise ValueError(f"{text[:40]} is not written as a double; the nearest is {value!r}")
+    return value
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, if no name in it stands twice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return found
 
 
 def _refuse_constant(name: str) -> float:

@@ -8,8 +8,9 @@ One key for several offsets: a query for offset s is one vector turned back by s
 displacements -s..n-1-s; together -m..n-1. The best head over that window has the largest margin that all offsets
 reach; each alone may have more.
 
-At most P planes: which P planes are best is a search over subsets that no linear program decides. Planes are given up
-one by one, the lightest first, and then exchanged while that helps. The upper bound stays that of all planes.
+At most P planes: which P planes are best is a search over subsets that no linear program decides. All sets are tried if
+they are few; else planes are given up, the lightest first, and then exchanged while that helps. The upper bound stays
+that of all planes.
 
 Source: docs/MATHEMATICS.md, section 7; ours.
 """
@@ -31,7 +32,7 @@ from ropegeo.errors import InvalidInputError
 from ropegeo.exact import Enclosure
 from ropegeo.heads import LOGIT_ERROR, LogitProfile
 from ropegeo.optimal.certificate import Certificate, Proved, proved
-from ropegeo.optimal.search import NOTHING, Proposal, Told, search
+from ropegeo.optimal.search import CONVERGED, NOTHING, Proposal, Told, search
 from ropegeo.optimal.subsets import best_subset
 from ropegeo.optimal.window import Phases, Window
 from ropegeo.spectrum import RopeSpectrum
@@ -39,8 +40,10 @@ from ropegeo.spectrum import RopeSpectrum
 TOLERANCE = 1e-7
 """Relative gap at which a search ends; what is promised is 1e-6."""
 MAX_ROUNDS = 100
-_NEGLIGIBLE = 1e-11
-"""Shares below this part of the margin are left out of a head; all together they move it by less than 1e-8 of it."""
+_NEGLIGIBLE = 1e-13
+"""Shares below this part of the margin are left out of a head: 4096 of them, the most there are, move it by 1e-9."""
+_NO_WIN = Fraction(1, 10**25)
+"""A proved bound below this is a margin of 0 for every purpose; balls cannot tell it from an exact tie."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,9 +70,9 @@ class OptimalHead:
 
     @property
     def gap(self) -> float:
-        """(upper bound - margin)/upper bound, proved; 0 where no head wins: no margin above 0, no bound above 1e-14."""
+        """(upper bound - margin)/upper bound, proved; 0 where no head wins by more than 1e-25."""
         high, low = self.upper_bound.high, self.margin.low
-        return 0.0 if low <= 0 and high <= Fraction(NOTHING) else float((high - low) / high)
+        return 0.0 if high <= _NO_WIN else float((high - low) / high)
 
     @property
     def planes(self) -> tuple[int, ...]:
@@ -221,9 +224,23 @@ def optimal_head(
             "optimal_head: no plane rotates (every angle is a whole number of turns), so no head counts positions"
         )
     found = search(spectrum, window, phases=kind, planes=turning, tolerance=tolerance, max_rounds=max_rounds, told=told)
+    if kind == "free" and (found.status != CONVERGED or found.margin <= NOTHING):
+        # Without phases the program is smaller and ends: what it finds is a head too, and exact where planes return.
+        plain = search(
+            spectrum, window, phases="zero", planes=turning, tolerance=tolerance, max_rounds=max_rounds, told=told
+        )
+        if plain.margin > found.margin or found.margin <= NOTHING:
+            found = replace(found, coefficients=plain.coefficients, margin=plain.margin)
     if max_planes is not None and np.count_nonzero(_shares(found)) > max_planes:
         found = best_subset(
-            spectrum, window, found, phases=kind, count=max_planes, tolerance=tolerance, max_rounds=max_rounds
+            spectrum,
+            window,
+            found,
+            phases=kind,
+            count=min(max_planes, len(turning)),
+            tolerance=tolerance,
+            max_rounds=max_rounds,
+            told=told,
         )
     proof = _proved(spectrum, window, kind, found, progress)
     return OptimalHead(

@@ -32,8 +32,8 @@ _SETTLED = 3
 """Rounds before rows and atoms that do not matter are dropped: rows paid much more than the value, atoms paid less
 against the distribution. What matters comes back."""
 _ROW_SLACK, _ATOM_SLACK = 0.2, 0.05
-_STALL = 8
-"""Rounds without progress that end a search."""
+_STALL = 16
+"""Rounds in which neither bound improves by a thousandth of the distance between them, after which a search ends."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -101,7 +101,7 @@ def search(
     atoms = Atoms.even(len(planes), 1 if phases == "zero" else FIRST_PHASES)
     margin, z = -np.inf, np.zeros(len(planes), np.complex128)
     proof: Distribution | None = None
-    status, stalled, gap, number = f"stopped after {max_rounds} rounds", 0, np.inf, 0
+    status, stalled, before, number = f"stopped after {max_rounds} rounds", 0, np.inf, 0
     for number in range(1, max_rounds + 1):
         payoffs = atoms.payoffs(rows.shortfalls)
         try:
@@ -119,13 +119,15 @@ def search(
         offers = [latest, latest.mirrored(window)]
         offers += [] if proof is None else [proof, *(offer.mixed(proof) for offer in offers)]
         proof = min(offers, key=lambda offer: offer.bound(phases))
-        before, gap = gap, relative_gap(margin, proof.bound(phases))
+        gap = relative_gap(margin, proof.bound(phases))
+        distance = proof.bound(phases) - margin
         if told is not None:
             told(number, gap)
         if gap <= tolerance:
-            status = CONVERGED
+            status = CONVERGED if proof.bound(phases) > NOTHING else f"no head wins by more than {NOTHING:g}"
             break
-        stalled = 0 if gap < 0.9 * before else stalled + 1
+        stalled = 0 if distance < (1 - 1e-3) * before else stalled + 1
+        before = min(before, distance)
         if stalled == _STALL:
             status = f"stopped after {number} rounds, of which the last {_STALL} changed little"
             break

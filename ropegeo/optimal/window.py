@@ -41,7 +41,7 @@ class Window:
                 except InvalidInputError as error:
                     raise InvalidInputError(f"window: {name} {error}") from error
         if self.length < 2:
-            raise InvalidInputError(f"window: length {self.length} must be at least 2: a head needs a rival")
+            raise InvalidInputError(f"window: length {short(self.length)} must be at least 2: a head needs a rival")
         if self.max_offset is not None and self.offset:
             raise InvalidInputError("window: offset and max_offset do not go together; max_offset serves 0..max_offset")
         if not 0 <= self.farthest < self.length:

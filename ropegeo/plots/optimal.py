@@ -89,7 +89,7 @@ def optimal_figure(curve: OptimalCurve, *, title: str) -> Figure:
                 {"color": GREEN, "marker": "s", "linestyle": (0, (6, 2)), "markersize": 4},
             ),
             (
-                "best single plane",
+                "best single plane without a phase",
                 [point.one_plane for point in curve.points],
                 {"color": BLUE, "marker": "^", "linestyle": (0, (1, 1.2)), "markersize": 5},
             ),
