@@ -78,8 +78,8 @@ def test_several_offsets_with_one_key(run: Run) -> None:
 def test_a_retrieval_code(run: Run) -> None:
     line = "construct --mode retrieval --letters 5 --integers 2 --centred --planes optimal --length 40"
     out = run(f"{line} --output r.safetensors --plot r.svg")
-    assert "5 letters: every input is decoded by" in out
-    assert "no code does so by more than" in out
+    assert "5 letters, best code found: every input is decoded by" in out
+    assert "and no code at all by more than" in out
     data = json.loads(run(f"{line} --json"))
     best = optimal_code(ropegeo.preset("paper"), letters=5, length=40)
     assert data["optimal"]["margin"] == float(best.margin)

@@ -197,11 +197,14 @@ def _show(request: HeadRequest, curve: MarginCurve, written: list[str]) -> None:
     )
     choice = f" (best for length {curve.lengths[-1]})" if request.plane_choice == "best" else ""
     data = _planes_data(built)
+    if request.optimal is not None:
+        data.sort(key=lambda entry: -entry["weight"])  # the heaviest ones are shown
     for entry in data[:SHOWN_ROWS]:
+        phase = f", phase {entry['phase']:.4g}" if recipe.phases else ""
         exact = entry["angle_exact"] if len(entry["angle_exact"]) <= 30 else "closed form in --json"
         out.print(
-            f"plane {entry['plane']}{choice}: weight {entry['weight']:.4g}, angle {entry['angle']:.12g} rad/position "
-            f"= {exact}, wavelength {entry['wavelength']:.6g}"
+            f"plane {entry['plane']}{choice}: weight {entry['weight']:.4g}{phase}, angle {entry['angle']:.12g} "
+            f"rad/position = {exact}, wavelength {entry['wavelength']:.6g}"
         )
     if len(data) > SHOWN_ROWS:
         out.print(f"... and {len(data) - SHOWN_ROWS} more planes (all in --json)")

@@ -158,6 +158,11 @@ def optimal_lines(best: OptimalHead | OptimalCode) -> list[str]:
     window = best.certificate.window
     aim = aim_text(window)
     kind = "" if best.certificate.phases == "free" else " without phases"
+    if best.gap == 0 and best.margin.low <= 0:
+        return [
+            f"length {window.length}, {aim}: no head wins, as some displacement brings every plane back:",
+            "every margin is at most 1e-25 (proved in balls), and this head's is a tie",
+        ]
     few = "" if best.max_planes is None else f", on at most {best.max_planes} planes"
     lines = [
         f"length {window.length}, {aim}:",
@@ -188,10 +193,10 @@ def optimal_lines(best: OptimalHead | OptimalCode) -> list[str]:
 def _code_lines(best: OptimalCode) -> list[str]:
     codes = ", ".join(f"{plane}:{step}" for plane, step in zip(best.planes, best.multipliers, strict=True))
     lines = [
-        f"length {best.length}, {best.letters} letters: every input is decoded by "
+        f"length {best.length}, {best.letters} letters, best code found: every input is decoded by "
         f"{outward(float(best.margin.low), 9, up=False)} or more,",
-        f"and no code does so by more than {outward(float(best.upper_bound.high), 9, up=True)}: proved, relative gap "
-        f"{best.gap:.1e}",
+        f"and no code at all by more than {outward(float(best.upper_bound.high), 9, up=True)} (proved in balls): what "
+        f"lies between, {best.gap:.1e} of it, is open",
         f"the best single plane, {best.single_plane}, has {float(best.single_margin):.9g}",
         *textwrap.wrap(f"plane:steps of 2 pi/{best.letters} between neighbouring letters {codes}", 100),
     ]

@@ -84,6 +84,8 @@ def _sentences(found: AtLength) -> Iterator[str]:
 
 
 def _bases_table(bases: AdmissibleBases) -> Group:
+    if not bases.intervals:
+        return table(f"bases with B_m >= 0 for all m < {bases.length}: none", [], [])
     intervals = list(enumerate(bases.intervals, 1))
     cut = len(intervals) > SHOWN_INTERVALS
     half = SHOWN_INTERVALS // 2

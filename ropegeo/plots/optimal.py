@@ -30,9 +30,9 @@ def weights_figure(best: OptimalHead, *, title: str) -> Figure:
         figure = new_figure(title, height=2.4 + 1.8 * rows)
         figure.set_layout_engine("constrained")
         axes = figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=[2, 1][:rows])[:, 0]
-        low, high = certificate.low, certificate.high
+        low, high = (f"{math.floor(certificate.low * 1e9) / 1e9:.9f}", f"{math.ceil(certificate.high * 1e9) / 1e9:.9f}")
         axes[0].set_title(
-            plain(f"margin at length {window.length}: {low:.9f}, no head above {high:.9f} (units of beta)", 200, 100),
+            plain(f"margin at length {window.length}: {low}, no head above {high} (units of beta)", 200, 100),
             fontsize=8.5,
         )
         axes[0].bar(planes, best.weights, width=0.8, color=BLUE, label="weight of the plane", gid="weights")
