@@ -81,7 +81,7 @@ def test_scales_of_section_8(run: Run) -> None:
         assert data["beta"] is None
     text = run(f"{PLANE_1} --offset 16")
     assert rows_of(text)["softmax, beta 10"][-2:] == ["n_max", "none"]
-    assert rows_of(text)["softmax, beta 1e+06"][-1] == "3194"
+    assert "n_max 3194; displacement" in text
     assert "no scale is judged (give --beta)" in text
 
 
@@ -91,7 +91,7 @@ def test_a_length_is_judged(run: Run) -> None:
     assert "verdict: reaches length 61" in good
     assert "beta_min(61) = " in good
     bad = run(f"{PLANE_1} --offset 3 --beta 1000 --length 62", status=1)
-    assert "verdict: does not reach length 62: softmax, beta 1000 fails from length 62 on (dispersion)" in bad
+    assert "verdict: does not reach length 62: softmax, beta 1000 fails from length 62 on (near return)" in bad
     run(f"{PLANE_1} --offset 3 --length 62")
     run(f"{PLANE_0} --formats bfloat16 --length 50", status=1)
     run(f"{PLANE_0} --formats bfloat16 --length 49")
@@ -108,14 +108,54 @@ def test_the_window(run: Run) -> None:
     assert data["softmax"][0]["searched"] is None
 
 
+def test_a_length_that_was_not_searched_is_not_decided(run: Run) -> None:
+    """Right as far as it was emulated, which is not the length asked for: exit status 1, and JSON says null."""
+    line = f"{PLANE_0} --formats bfloat16 --length 49 --max-length"
+    text = " ".join(run(f"{line} 20", status=1).split())
+    assert (
+        "verdict: not decided beyond length 20 of the 49 asked for (argmax, bfloat16): bfloat16, fused was sea" in text
+    )
+    data = json.loads(run(f"{line} 20 --json", status=1))
+    assert (data["holds"], data["formats"]["bfloat16"]["max_length"]) == (None, 20)
+    assert json.loads(run(f"{line} 49 --json"))["holds"] is True
+    assert json.loads(run(f"{PLANE_0} --formats none --json"))["holds"] is None
+
+
+def test_a_head_that_looks_for_itself_in_a_window(run: Run) -> None:
+    """Its formats are emulated up to the window, and say so; a longer length is not decided by them."""
+    line = "limit --mode reflexive --symbolic --angle 0.001 --window 20 --formats float32"
+    text = run(line)
+    assert rows_of(text)["float32, fused"][:2] == ["-", "20"]
+    assert "emulated up to the window of 20" in text
+    assert json.loads(run(f"{line} --length 30 --json", status=1))["holds"] is None
+
+
+def test_a_window_is_right_in_exact_arithmetic_only(run: Run) -> None:
+    """Positions held in bfloat16 meet above 256, far beyond the window."""
+    line = "limit --angle 0.1 --offset 3 --window 16 --formats bfloat16 --positions format --max-length 300"
+    rows = rows_of(run(line))
+    assert rows["argmax, exact"][:2] == ["-", "any"]
+    assert rows["bfloat16, fused"][0] == "258"
+    assert json.loads(run(f"{line} --length 257 --json"))["holds"] is True
+    run(f"{line} --length 258", status=1)
+
+
 def test_a_scale_is_looked_for(run: Run) -> None:
-    line = "limit --base 10000 --head-dim 128 --planes 0-20 --offset 3 --length 100 --formats none --find-beta"
-    data = json.loads(run(f"{line} bfloat16 --json"))["found_beta"]
+    line = "limit --angle 1 --offset 3 --length 20 --formats none --find-beta"
+    whole = json.loads(run(f"{line} bfloat16 --json"))
+    data = whole["found_beta"]
+    assert whole["holds"] is True
     assert data["beta"] > data["beta_min_exact"]
     assert data["query_positions"] == "every one"
     assert data["number_format"] == "bfloat16"
     text = " ".join(run(f"{PLANE_0} --formats none --length 60 --find-beta bfloat16", status=1).split())
     assert "found no beta that is right in bfloat16, fused logits at every query position up to length 60" in text
+    assert "verdict: does not reach length 60: found beta, bfloat16 is first wrong at length 50 (near return" in text
+    assert "not emulated are tensor cores that truncate sums" in text
+    lost = json.loads(
+        run("limit --angle 1 --offset 3 --length 60 --formats none --find-beta bfloat16 --json", status=1)
+    )
+    assert lost["holds"] is False
 
 
 @pytest.mark.slow
@@ -142,6 +182,33 @@ def test_files_and_pictures(run: Run) -> None:
     other = json.loads(run(f"{line} --beta 1000 --json"))
     assert other["beta"] == other["recipe"]["beta"] == 1000
     assert "wrote b.json" in run(f"{line} --output b.json")
+
+
+def test_a_head_file_is_judged_at_its_own_scale_even_of_1(run: Run) -> None:
+    """The default of --beta is another matter: it is not judged."""
+    run("construct --angle 1 --offset 3 --output one.safetensors")
+    data = json.loads(run("limit --head one.safetensors --formats none --length 5 --json", status=1))
+    assert (data["beta"], data["holds"], len(data["softmax"])) == (1.0, False, 1)
+    data = json.loads(run("limit --angle 1 --offset 3 --formats none --length 5 --json"))
+    assert (data["beta"], data["holds"], len(data["softmax"])) == (None, True, 6)
+    run("limit --head one.safetensors --formats none --length 10 --find-beta float32")
+
+
+@pytest.mark.slow
+def test_pictures_at_the_largest_scale_and_of_what_is_hidden(run: Run) -> None:
+    for options in ("--beta 5e9", "--offset 3 --window 3 --beta 100"):
+        run(f"limit --angle 1 --formats none {options} --plot a.svg --force")
+        assert Path("a.svg").read_text().startswith("<?xml")
+
+
+def test_what_the_user_never_gave_is_not_refused(run: Run) -> None:
+    """Twice the offset, ten times the scale, the longest sum: each is cut to what is served."""
+    data = json.loads(run("limit --angle 0.01 --offset 140000 --formats none --json"))
+    assert data["argmax"]["first_failing_length"] is None
+    assert json.loads(run("limit --angle 1 --length 1e30 --formats none --json"))["holds"] is True
+    text = run("limit --angle 1 --offset 3 --window 3 --length 20 --formats none", status=1)
+    assert rows_of(text)["argmax, exact"][:3] == ["4", "any", "window"]
+    run("limit --angle 1 --offset 3 --window 3 --length 20 --formats none --find-beta bfloat16", status=1)
 
 
 def test_letters(run: Run) -> None:
@@ -174,6 +241,12 @@ REFUSED: list[tuple[str, str]] = [
     ("--formats fp8", "number format 'fp8' is unknown; use float32, float16, bfloat16, tf32, all or none"),
     ("--find-beta fp8 --length 9", "number format 'fp8' is unknown"),
     ("--find-beta bfloat16", "--find-beta needs --length n, and looks for the --beta"),
+    ("--find-beta all --length 9", "--find-beta 'all' with --logits fused: give one format"),
+    ("--find-beta none --length 9", "--find-beta 'none' with --logits fused: give one format"),
+    ("--find-beta float16,tf32 --length 9", "give one format"),
+    ("--find-beta tf32 --length 9 --logits both", "with --logits both: give one format, and --logits fused or eager"),
+    ("--mode retrieval --length 1e7 --formats none", "8 letters are judged up to length 1250000; 10000000 is more"),
+    ("--rule 'weight>=1e400'", "must lie strictly between 0 and 1"),
     ("--offset 5 --length 5", "offset 5 needs a length above it; length 5 is too short"),
     ("--offset 5000 --max-length 100", "offset 5000 needs a length above it; max_length 100 is too short"),
     ("--rule 'weight>=1.5'", "must lie strictly between 0 and 1"),
@@ -181,7 +254,10 @@ REFUSED: list[tuple[str, str]] = [
     ("--window 0", "--window 0 must be at least 1"),
     ("--max-length 1e9", "number formats are emulated up to length 262144"),
     ("--length 1e6", "number formats are emulated up to length 262144"),
-    ("--length 1e30 --formats none", "lengths are searched up to 1000000000"),
+    ("--max-length 1e10 --formats none", "lengths are searched up to 1000000000"),
+    ("--offset 5e8 --plane 10 --length 6e8 --formats none --beta 1e6", "for offsets up to 20000000; 500000000 is more"),
+    ("--vectors own --formats none", "vectors 'own' are unknown; use unit or head"),
+    ("--rule 'weight>=1e-400'", "must lie from 1e-12 to 1 - 1e-12"),
     ("--angle '1 turn'", "no plane of the head turns"),
     ("--logits half", "logits 'half' are unknown; use one of fused, eager"),
     ("--positions half", "positions 'half' are unknown; use one of exact, format"),

@@ -15,6 +15,7 @@ from test_plots import by_gid, legend_texts, line, overlapping_texts
 
 from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.index import index_head
+from ropegeo.heads import LogitProfile
 from ropegeo.limits.arithmetic import Arithmetic
 from ropegeo.limits.formats import FormatLimit
 from ropegeo.limits.head_limit import head_limit
@@ -69,9 +70,9 @@ SHOWN = [name if name in ("one plane", "tie") else pytest.param(name, marks=pyte
 def limit_of(name: str) -> tuple[Limit, tuple[SoftmaxLimit, ...]]:
     built, options = CASES[name]()
     found = head_limit(built, rule=Rule(), max_length=10_000, **options)
-    assert not isinstance(built.profile, type(None))
+    assert isinstance(built.profile, LogitProfile)
     demands = [Demand(offset=query.offset, threshold=found.rule.threshold(query.kind)) for query in found.queries]
-    return found, softmax_lengths(built.profile, BETAS.tolist(), demands=demands, max_length=10_000)  # type: ignore[arg-type]
+    return found, softmax_lengths(built.profile, BETAS.tolist(), demands=demands, max_length=10_000)
 
 
 @functools.cache

@@ -7,15 +7,14 @@ from textwrap import wrap
 
 from ropegeo.cli.output import WIDTH, console, number_text, table
 from ropegeo.exact import short
-from ropegeo.limits.formats import CAUSES
-from ropegeo.limits.limit import KNOWN, Limit
-from ropegeo.limits.scale_search import ScaleSearch
+from ropegeo.limits.limit import KNOWN, NOT_EMULATED, Limit
+from ropegeo.limits.rules import CAUSES
 
 NOTE = 32
 """Columns of the notes."""
 
 
-def show(title: str, found: Limit, search: ScaleSearch | None, written: Sequence[str]) -> None:
+def show(title: str, found: Limit, written: Sequence[str]) -> None:
     """Print a limit for people."""
     out = console()
     out.print(title, style="bold")
@@ -37,8 +36,8 @@ def show(title: str, found: Limit, search: ScaleSearch | None, written: Sequence
     for line in _below(found):
         for part in wrap(line, WIDTH, subsequent_indent="  "):
             out.print(part)
-    if search is not None:
-        for part in wrap(search.sentence(), WIDTH, subsequent_indent="  "):
+    if found.search is not None:
+        for part in wrap(found.search.sentence(), WIDTH, subsequent_indent="  "):
             out.print(part)
     for part in wrap(f"verdict: {found.verdict()}", WIDTH, subsequent_indent="  "):
         out.print(part, style="bold")
@@ -59,7 +58,7 @@ def _below(found: Limit) -> Iterator[str]:
     for each in found.softmax if found.beta is not None else ():
         bound = found.softmax_bound(each.beta)
         if bound is not None:
-            yield f"one plane: n_max is of the order of sqrt(2 pi beta), and below {number_text(bound, 5)} at any angle"
+            yield f"one plane: n_max is below {number_text(bound, 5)} at any angle (proved)"
     if found.length is not None:
         if found.scale is not None:
             yield f"beta_min({short(found.length)}) = {number_text(found.scale, 8)}: the least scale for that length"
@@ -70,3 +69,5 @@ def _below(found: Limit) -> Iterator[str]:
         yield f"{cause}: {CAUSES[cause]}"
     if "estimate" in {row.known for row in rows}:
         yield f"estimate: {KNOWN['estimate']}"
+    if "emulated" in {row.known for row in rows}:
+        yield NOT_EMULATED

@@ -201,7 +201,8 @@ class LimitOptions:
     length: Annotated[
         str | None,
         typer.Option(
-            help="Judge this length: the exit status is 1 if something fails up to it. Also shows its least beta.",
+            help="Judge this length: the exit status is 1 if something fails up to it or was not searched that far. "
+            "Also shows its least beta.",
             rich_help_panel=LIMIT,
         ),
     ] = None
@@ -209,7 +210,8 @@ class LimitOptions:
         str,
         typer.Option(
             help="What the softmax weight must do: majority (the built head reads out the right token), or "
-            "'weight>=0.9'.",
+            "'weight>=0.9'. It is judged at the --beta that is given (the default shown for --beta is not judged; six "
+            "scales are shown instead), or at a head file's own.",
             rich_help_panel=LIMIT,
         ),
     ] = "majority"
@@ -245,18 +247,23 @@ class LimitOptions:
     max_length: Annotated[
         str | None,
         typer.Option(
-            help="How far formats are emulated, every query position. (default: 4096, or --length if it is larger)",
+            help="How far formats are emulated, every query position, within a --window or not, and how far exact sums "
+            "are searched. (default: 4096, or --length if it is larger; exact sums farther)",
             rich_help_panel=LIMIT,
         ),
     ] = None
     window: Annotated[
         str | None,
-        typer.Option(help="Sliding window W: a query sees itself and the W - 1 keys before.", rich_help_panel=LIMIT),
+        typer.Option(
+            help="Sliding window W: a query sees itself and the W - 1 keys before. A config's own window is not read.",
+            rich_help_panel=LIMIT,
+        ),
     ] = None
     find_beta: Annotated[
         str | None,
         typer.Option(
-            help="Look for a beta at which the head is right in this format at every query position up to --length.",
+            help="Look for a beta at which the head is right in this one format at every query position up to "
+            "--length; --logits fused or eager.",
             metavar="FORMAT",
             rich_help_panel=LIMIT,
         ),

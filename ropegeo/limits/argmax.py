@@ -43,11 +43,11 @@ from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import safe_integer, short
 from ropegeo.heads import LogitProfile
 
-Outcome: TypeAlias = Literal["tie", "wrong", "undecided", "none"]
+Outcome: TypeAlias = Literal["tie", "wrong", "undecided", "hidden", "none"]
 DEFAULT_SEARCHED = 10**7
 """How far exact sums and logits of an index head are searched, if nothing is said."""
 FARTHEST = 1 << 200
-"""One plane with a phase is searched this far. A phase of 1e-60 or less (1e-100 is a double too) may be met later only."""
+"""One plane with a phase is searched this far; a phase of 1e-60 or less (1e-100 is a double too) may be met later."""
 SCHEMA = "ropegeo.argmax_limit/1"
 _FIRST_CHUNK, _LARGEST_CHUNK = 1 << 14, 1 << 24
 
@@ -60,7 +60,8 @@ class ArgmaxLimit:
         first_failing_length: the first length at which a rival scores as high as the target, or None.
         searched: the largest length looked at: the first failing one where there is one (all later ones fail too); or
             None where the answer is known for every length without a search.
-        outcome: `tie`, `wrong`, `undecided` (the two logits agree in 160 digits), or `none`.
+        outcome: `tie`, `wrong`, `undecided` (the two logits agree in 160 digits), `hidden` (a window lies between), or
+            `none`.
         offset: of the query that fails first; of the first query if none does.
         rival: displacement t = d - s of that rival, or None.
     """
@@ -75,7 +76,9 @@ class ArgmaxLimit:
         """JSON-ready form; integers above 2**53 are texts."""
         return {
             "schema": SCHEMA,
-            "first_failing_length": None if self.first_failing_length is None else safe_integer(self.first_failing_length),
+            "first_failing_length": None
+            if self.first_failing_length is None
+            else safe_integer(self.first_failing_length),
             "searched": None if self.searched is None else safe_integer(self.searched),
             "outcome": self.outcome,
             "offset": safe_integer(self.offset),
@@ -99,7 +102,7 @@ def argmax_limit(
         progress: called now and then with the number of displacements done.
 
     Returns:
-        The first failing length over all the queries, with the query and the rival; `searched` says how far it is known.
+        The first failing length over all the queries, with the query and the rival, and how far it is known.
 
     Raises:
         InvalidInputError: no plane with a weight, none that turns, or an offset that is negative.

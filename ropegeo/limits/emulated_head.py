@@ -1,9 +1,10 @@
 r"""A built head as it is handed to the emulation of a number format.
 
 `vectors="unit"`: query and key have length 1, plane k of them sqrt(a_k) rho_k^-s P_k v_k and sqrt(a_k) v_k with unit
-v_k (divided by the attention factor, which the rotation multiplies in), and beta is the scale of the dot product. The
-argmax is that of the products themselves, before the scale: the lengths at which it fails are those of
-docs/MATHEMATICS.md, section 8, whatever beta is. What rounding the scaled logits adds shows in the weights.
+v_k (divided by the attention factor, which the rotation multiplies in), and beta is the scale of the dot product. Where
+a beta is judged the argmax is that of the scaled logits, as the model has them: rounding after the scale may tie what
+the products tell apart. Without one it is that of the products themselves: the lengths at which it fails are those of
+docs/MATHEMATICS.md, section 8. Where they tie or fail they do at every scale, since rounding never changes an order.
 
 `vectors="head"`: the columns of the head's own W_Q and W_K and its scale 1/sqrt(head_dim), so that beta lies in the
 vectors, as in a model whose attention has that scale.
@@ -54,7 +55,7 @@ class EmulatedHead:
     def __post_init__(self) -> None:
         if self.vectors not in get_args(Vectors):
             raise InvalidInputError(
-                f"limit: vectors {self.vectors!r} are unknown; use {' or '.join(get_args(Vectors))}"
+                f"EmulatedHead: vectors {self.vectors!r} are unknown; use {' or '.join(get_args(Vectors))}"
             )
 
     @classmethod
@@ -68,7 +69,22 @@ class EmulatedHead:
         window: int | None = None,
         vectors: Vectors | str = "unit",
     ) -> EmulatedHead:
-        """Of a built head; `offset` names the one query of a token-conditional head to ask."""
+        """A built head, ready for the emulation.
+
+        Args:
+            built: the head.
+            rule: of the softmax weight.
+            offset: of a token-conditional head, the one query to ask; all of them if not given.
+            beta: the scale that weights are judged at; they are not if it is not given.
+            window: sliding window in positions.
+            vectors: `unit` or `head`, see the module.
+
+        Returns:
+            The head with its queries; none for a head that matches letters.
+
+        Raises:
+            InvalidInputError: another word for `vectors`, or an offset that is not one of the head's.
+        """
         queries = () if built.recipe.mode in LETTER_MODES else index_queries(built.recipe, offset)
         return cls(recipe=built.recipe, rule=rule, queries=queries, beta=beta, window=window, vectors=vectors)
 
@@ -77,13 +93,8 @@ class EmulatedHead:
         return replace(self, beta=beta)
 
     @property
-    def argmax_scale(self) -> float:
-        """Factor on the dot product where the argmax is asked for."""
-        return self.recipe.scale if self.vectors == "head" else 1.0
-
-    @property
     def scale(self) -> float:
-        """Factor on the dot product where softmax weights are asked for."""
+        """Factor on the dot product."""
         if self.vectors == "head":
             return self.recipe.scale
         return 1.0 if self.beta is None else self.beta
@@ -110,9 +121,9 @@ class EmulatedHead:
 
     @property
     def unit(self) -> float:
-        """What a perfect match scores where the argmax is asked for."""
+        """What a perfect match scores."""
         if self.vectors == "unit":
-            return 1.0
+            return self.scale
         return self.recipe.beta if self.beta is None else self.beta
 
     @property

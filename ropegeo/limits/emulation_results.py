@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int
@@ -12,9 +12,11 @@ from ropegeo._arrays import BoolArray, FloatArray, IntArray, frozen
 from ropegeo.limits.arithmetic import Arithmetic
 from ropegeo.limits.rotated_head import Failure, overflowed
 from ropegeo.limits.rounding import SingleArray
+from ropegeo.limits.rules import Cause
 
-Cause: TypeAlias = Literal["near return", "rounding", "overflow", "none"]
-SCHEMA = "ropegeo.emulated-length/1"
+SCHEMA = "ropegeo.emulated_length/1"
+WEIGHTS_SCHEMA = "ropegeo.emulated_weights/1"
+WEIGHT_LENGTH_SCHEMA = "ropegeo.emulated_weight_length/1"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -23,7 +25,7 @@ class EmulatedLength:
 
     Attributes:
         first_wrong_length: the first length n at which a rival reaches the target's logit, or None.
-        searched: the largest length looked at: every query position up to it, or up to the failing one.
+        searched: the largest length looked at, every query position below it: the failing one where there is one.
         outcome: `wrong`, `tie`, `overflow` or `none`.
         offset: distance of the target.
         rival: displacement t = d - offset of the winning rival; of several with the same logit the one closest in exact
@@ -64,10 +66,10 @@ class EmulatedLength:
         return self.exact_gap <= self.runner_up_gap + 2 * self.exact_gap_error
 
     @property
-    def cause(self) -> Cause:
-        """Why it fails there, see `ropegeo.limits.emulation`."""
+    def cause(self) -> Cause | None:
+        """Why it fails there, see `ropegeo.limits.emulation`; None where nothing fails."""
         if self.outcome in ("overflow", "none"):
-            return "overflow" if self.outcome == "overflow" else "none"
+            return "overflow" if self.outcome == "overflow" else None
         returns = self.rival_is_runner_up and self.rival is not None and abs(self.rival) > 1
         return "near return" if returns else "rounding"
 
@@ -75,9 +77,7 @@ class EmulatedLength:
         """JSON-ready form."""
         return {
             "schema": SCHEMA,
-            "number_format": self.arithmetic.number_format,
-            "logits": self.arithmetic.logits,
-            "positions": self.arithmetic.positions,
+            **_of_arithmetic(self.arithmetic),
             "first_wrong_length": self.first_wrong_length,
             "searched": self.searched,
             "outcome": self.outcome,
@@ -147,6 +147,19 @@ class EmulatedWeights:
         with np.errstate(over="ignore"):
             return np.asarray(1 / (1 + np.exp(self.log_odds)))
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form; infinite and missing numbers are None."""
+        return {
+            "schema": WEIGHTS_SCHEMA,
+            **_of_arithmetic(self.arithmetic),
+            "lengths": self.lengths.tolist(),
+            "target_logit": [_finite(value) for value in self.target.tolist()],
+            "rival_logit": [_finite(value) for value in self.rival.tolist()],
+            "log_rivals": [_finite(value) for value in self.log_rivals.tolist()],
+            "weight": [_finite(value) for value in self.weight.tolist()],
+            "log_error": self.log_error,
+        }
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EmulatedWeightLength:
@@ -154,7 +167,7 @@ class EmulatedWeightLength:
 
     Attributes:
         first_light_length: the first length n at which the target's weight is not above `weight`, or None.
-        searched: the largest length looked at; every query position up to it, or up to the failing one.
+        searched: the largest length looked at, every query position below it: the failing one where there is one.
         weight: what is asked for.
         smallest_weight: smallest weight of the target over the lengths looked at; NaN where the first one overflows.
         smallest_at: the length at which it is.
@@ -171,6 +184,28 @@ class EmulatedWeightLength:
     wrong: bool
     weight_error: float
     arithmetic: Arithmetic
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {
+            "schema": WEIGHT_LENGTH_SCHEMA,
+            **_of_arithmetic(self.arithmetic),
+            "first_light_length": self.first_light_length,
+            "searched": self.searched,
+            "weight": self.weight,
+            "smallest_weight": _finite(self.smallest_weight),
+            "smallest_at": self.smallest_at,
+            "wrong": self.wrong,
+            "weight_error": self.weight_error,
+        }
+
+
+def _of_arithmetic(arithmetic: Arithmetic) -> dict[str, str]:
+    return {
+        "number_format": str(arithmetic.number_format),
+        "logits": str(arithmetic.logits),
+        "positions": str(arithmetic.positions),
+    }
 
 
 def _finite(value: float | None) -> float | None:

@@ -8,13 +8,24 @@ fails where its first query does, so queries after the first that fails are look
 Letters. The head is asked for its worst case over inputs (`letter_emulation`), a centred one for that of its uncentred
 letter-integer queries too. Softmax weights are not emulated. Up to length W a window of W hides nothing, and from W + 1
 on it hides answers; a head whose queries look for themselves has none that far, and is emulated up to W only.
+
+A window does not end the search of an index head: from length W on exact logits repeat, but a format rotates at
+absolute positions, which go on growing, and so do its errors. Every query position up to the length asked for is
+emulated.
+
+Why a weight is too small at a length: the largest emulated term is a *near return* if it is one of `rules.sum_cause`
+and the rival is the runner-up in exact arithmetic too; else it is *rounding* if the exact sum is below the threshold
+there; else the exact sum's own cause.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from ropegeo.construct.built import index_profile, letter_profile
 from ropegeo.engine.retrieval_margin import worst_margin
@@ -22,25 +33,20 @@ from ropegeo.engine.staircase import common_period
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import short
 from ropegeo.heads import LetterProfile
-from ropegeo.limits.arithmetic import Arithmetic
+from ropegeo.limits.arithmetic import Arithmetic, emulated_logits
 from ropegeo.limits.emulated_head import EmulatedHead
 from ropegeo.limits.emulation import EmulatedLength, first_light_length, first_wrong_length
+from ropegeo.limits.gaps import Gaps
 from ropegeo.limits.letter_emulation import EmulatedLetterLength, first_wrong_retrieval_length
+from ropegeo.limits.rotated_head import log_error
 from ropegeo.limits.rounding import NUMBER_FORMATS
-from ropegeo.limits.rules import IndexQuery
+from ropegeo.limits.rules import Cause, IndexQuery, sum_cause
 from ropegeo.limits.sums import MAX_LENGTH
 
-Cause: TypeAlias = Literal["rounding", "near return", "tie", "dispersion", "overflow", "window"]
-CAUSES: dict[Cause, str] = {
-    "rounding": "the format's rounding lifts a rival that exact arithmetic keeps apart better than the runner-up",
-    "near return": "the planes come near to where they were (letters: a step on), so the exact margin is tiny or gone",
-    "tie": "the planes come back exactly: the rival's logit is the target's",
-    "dispersion": "the target scores highest, but the many rivals together leave it too little weight",
-    "overflow": "a number leaves the range of the format",
-    "window": "the target lies outside the sliding window",
-}
-"""What stops a head, in a sentence each."""
+SCHEMA = "ropegeo.format_limit/1"
 Progress: TypeAlias = Callable[[int], None]
+_KEYS = 8192
+"""Keys that are rotated at once where a weight is explained."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,11 +58,11 @@ class FormatLimit:
         first_wrong_length: the first length at which the argmax is wrong, tied or overflows, or None.
         first_light_length: the first length, below that, at which the target has too little weight, or None; None too
             where no scale is given.
-        max_length: the largest length looked at.
-        cause: of the first failure, one of `CAUSES`, or None.
+        max_length: how far it is known: nothing fails up to here but from `first_failing_length` on.
+        cause: of the first failure, one of `rules.CAUSES`, or None.
         outcome: `wrong`, `tie`, `overflow`, `light`, `hidden` or `none`.
         offset: of the query that fails first; of the first query if none does.
-        rival: displacement of the winning rival, or None.
+        rival: displacement of the rival that wins or has the largest weight, or None.
         exact_gap: target's logit less that rival's in exact arithmetic, in units of beta, or None.
         order_matters: whether another order of the float32 sums could move `first_wrong_length`.
         weight: smallest softmax weight of the target over the lengths looked at, or None.
@@ -103,11 +109,12 @@ class FormatLimit:
         """What happens at the first length that fails, for people."""
         if self.cause == "window":
             return self.detail or f"offset {short(self.offset)} is out of sight"
-        order = "; depends on the order of the sum" if self.order_matters else ""
+        order = "; may depend on the order of the sum" if self.order_matters else ""
         if self.query_letters is not None:
             return self.detail + order
         if self.outcome == "light":
-            return f"target's weight {self.weight:.4g}{order}"
+            largest = "" if self.rival is None else f", displacement {short(self.rival)} has most of the rest"
+            return f"target's weight {self.weight:.4g}{largest if self.cause == 'near return' else ''}{order}"
         if self.first_wrong_length is None:
             return (f"smallest weight {self.weight:.4g}" if self.weight is not None else "") + order
         gap = "" if self.exact_gap is None else f", exact gap {self.exact_gap:.3g}"
@@ -119,6 +126,7 @@ class FormatLimit:
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form."""
         return {
+            "schema": SCHEMA,
             "number_format": self.number_format,
             "logits": self.logits,
             "positions": str(self.arithmetic.positions),
@@ -155,11 +163,11 @@ def read_formats(text: str, *, logits: str = "fused", positions: str = "exact") 
     elif words == ["all"]:
         words = list(NUMBER_FORMATS)
     elif len(set(words)) != len(words):
-        raise InvalidInputError(f"--formats {text.strip()[:60]!r} names a format twice")
+        raise InvalidInputError(f"read_formats: {text.strip()[:60]!r} names a format twice")
     for word in words:
         if word not in NUMBER_FORMATS:
             raise InvalidInputError(
-                f"number format {word[:40]!r} is unknown; use {', '.join(NUMBER_FORMATS)}, all or none"
+                f"read_formats: number format {word[:40]!r} is unknown; use {', '.join(NUMBER_FORMATS)}, all or none"
             )
     modes = ("fused", "eager") if logits == "both" else (logits,)
     Arithmetic(logits=modes[0], positions=positions)  # refuses unknown words, with formats or without
@@ -174,11 +182,11 @@ def check_emulated(max_length: int) -> None:
         UnsupportedError: above `MAX_LENGTH`.
     """
     if max_length < 1:
-        raise InvalidInputError(f"limit: max_length {max_length} must be at least 1")
+        raise InvalidInputError(f"format_limit: max_length {max_length} must be at least 1")
     if max_length > MAX_LENGTH:
         raise UnsupportedError(
-            f"limit: number formats are emulated up to length {MAX_LENGTH}, every pair of positions; "
-            f"{short(max_length)} is more: give a smaller --max-length, or --formats none"
+            f"format_limit: number formats are emulated up to length {MAX_LENGTH}, every pair of positions; "
+            f"max_length {short(max_length)} is more: give a smaller one"
         )
 
 
@@ -193,6 +201,10 @@ def format_limit(
         max_length: the largest length to look at.
         progress: called now and then with the number of query positions done.
 
+    Returns:
+        The first failing length with its cause. `max_length` in it is smaller than what was asked for only of a head
+        that matches its own letter, in a window: such a head is emulated up to the window.
+
     Raises:
         InvalidInputError: no query of the head fits the length.
         UnsupportedError: a length beyond what is emulated.
@@ -200,14 +212,23 @@ def format_limit(
     Accuracy: exact for the arithmetic of `ropegeo.limits.arithmetic`.
 
     Source: ours; docs/MATHEMATICS.md, section 8.
+
+    Example:
+        >>> from ropegeo.construct.index import index_head
+        >>> from ropegeo.limits.rules import Rule
+        >>> from ropegeo.spectrum import RopeSpectrum
+        >>> head = EmulatedHead.of(index_head(RopeSpectrum.from_angle("1"), offset=3), rule=Rule())
+        >>> found = format_limit(head, Arithmetic(number_format="bfloat16"), max_length=64)
+        >>> found.first_wrong_length, found.rival, found.cause
+        (50, 44, 'near return')
     """
     check_emulated(max_length)
     if not head.queries:
         return _letters(head, arithmetic, max_length, progress)
     if head.queries[0].offset >= max_length:
         raise InvalidInputError(
-            f"limit: offset {short(head.queries[0].offset)} needs a length above it; max_length {max_length} is too "
-            "short for it"
+            f"format_limit: offset {short(head.queries[0].offset)} needs a length above it; max_length {max_length} is "
+            "too short for it"
         )
     best = _nothing(arithmetic, max_length, head.queries[0].offset)
     for query in head.queries:
@@ -237,7 +258,7 @@ def _query_limit(
     wrong = first_wrong_length(
         *content,
         offset=query.offset,
-        scale=head.argmax_scale,
+        scale=head.scale,
         arithmetic=arithmetic,
         max_length=last,
         window=head.window,
@@ -264,22 +285,76 @@ def _query_limit(
         offset=query.offset,
         scale=head.scale,
         arithmetic=arithmetic,
-        weight=float(1 / (1 + threshold)),
+        weight=_asked_weight(head, threshold, below),
         max_length=below,
         window=head.window,
         progress=progress,
     )
     if light.first_light_length is None:
-        return replace(found, weight=light.smallest_weight)
+        return replace(found, weight=_number(light.smallest_weight))
+    cause, rival, gap = _light_cause(head, query, arithmetic, light.first_light_length)
     return replace(
         found,
         first_light_length=light.first_light_length,
-        cause="rounding" if light.wrong else "dispersion",
-        outcome="light",
-        rival=None,
-        exact_gap=None,
-        weight=light.smallest_weight,
+        cause=cause,
+        outcome="overflow" if cause == "overflow" else "light",
+        rival=rival,
+        exact_gap=gap,
+        weight=None if cause == "overflow" else _number(light.smallest_weight),
     )
+
+
+def _asked_weight(head: EmulatedHead, threshold: Fraction, length: int) -> float:
+    """What the weight must exceed, as `first_light_length` reads it, which counts what is within its error as light.
+
+    `majority` asks for more than a weight. `weight>=p` is met by p itself, so what is within the error of it is right.
+    """
+    if head.rule.weight is None:
+        return float(1 / (1 + threshold))
+    return float(1 / (1 + float(threshold) * np.exp(2 * log_error(length) + 2.0**-48)))
+
+
+def _number(weight: float) -> float | None:
+    return None if np.isnan(weight) else weight
+
+
+def _light_cause(
+    head: EmulatedHead, query: IndexQuery, arithmetic: Arithmetic, length: int
+) -> tuple[Cause, int | None, float | None]:
+    """Why a query's weight is too small at a length; the rival with the largest emulated weight, and its exact gap."""
+    offset, seen = query.offset, length if head.window is None else min(length, head.window)
+    distances = np.arange(seen)
+    logits = np.concatenate(
+        [
+            emulated_logits(
+                head.query(offset),
+                head.key(),
+                head.recipe.spectrum,
+                scale=head.scale,
+                query_position=length - 1,
+                key_positions=length - 1 - part,
+                arithmetic=arithmetic,
+            )
+            for part in np.array_split(distances, seen // _KEYS + 1)
+        ]
+    ).astype(np.float64)
+    if not np.isfinite(logits).all():
+        return "overflow", None, None
+    others = distances != offset
+    if not others.any():
+        return "rounding", None, None
+    beta, threshold = head.recipe.beta if head.beta is None else head.beta, float(head.rule.threshold(query.kind))
+    room = Gaps(index_profile(head.recipe))
+    gaps = room.at(-offset, seen - 1 - offset)
+    terms, exact = (np.where(others, np.exp(-each), 0.0) for each in (logits[offset] - logits, beta * gaps))
+    at, closest = int(terms.argmax()), int(np.where(others, gaps, np.inf).argmin())
+    rival, gap = at - offset, float(gaps[at])
+    returns = sum_cause(rival, float(terms[at]), float(terms.sum()), threshold) == "near return"
+    if returns and gap <= gaps[closest] + 2 * room.error:
+        return "near return", rival, gap
+    if exact.sum() < threshold:
+        return "rounding", rival, gap
+    return sum_cause(closest - offset, float(exact[closest]), float(exact.sum()), threshold), rival, gap
 
 
 def _cause(head: EmulatedHead, found: EmulatedLength) -> Cause:
@@ -295,17 +370,22 @@ def _letters(head: EmulatedHead, arithmetic: Arithmetic, max_length: int, progre
     """The worst case over inputs."""
     profile, window = letter_profile(head.recipe), head.window
     hides = window is not None and window < max_length
-    if hides and profile.self_only:
-        raise UnsupportedError(
-            f"limit: a head that matches its own letter is emulated up to its window of {window}; give --max-length "
-            f"{window}"
-        )
     last = window if window is not None and hides else max_length
-    found = _nothing(arithmetic, max_length, 0)
+    found = replace(_nothing(arithmetic, max_length, 0), query_letters=())
     if last < 2:
-        return (
-            replace(found, query_letters=(), detail="an answer next to its query is out of sight") if hides else found
+        if not hides:
+            return found
+        if profile.self_only:
+            return replace(found, detail="a query sees nothing but itself")
+        return replace(
+            found,
+            first_wrong_length=2,
+            cause="window",
+            outcome="hidden",
+            detail="an answer next to its query is out of sight",
         )
+    if hides and profile.self_only:
+        found = replace(found, max_length=last)
     asked = [(head.letter_queries(), profile.self_only)]
     if profile.centre:
         asked.append((head.letter_keys(), True))  # letter-integer queries are not centred
@@ -319,7 +399,7 @@ def _letters(head: EmulatedHead, arithmetic: Arithmetic, max_length: int, progre
             queries,
             head.letter_keys(),
             head.recipe.spectrum,
-            scale=head.argmax_scale,
+            scale=head.scale,
             arithmetic=arithmetic,
             max_length=below,
             own_only=own_only,
@@ -333,6 +413,8 @@ def _letters(head: EmulatedHead, arithmetic: Arithmetic, max_length: int, progre
         "" if len(letters) == profile.letters else f"looking for {len(letters)} of {profile.letters} letters only; "
     )
     if best is None or best.first_wrong_length is None:
+        if hides and profile.self_only:
+            return replace(found, detail=f"{sample}emulated up to the window of {last}")
         if hides:
             first = last + 1
             return replace(

@@ -19,7 +19,14 @@ _BITS = 192
 
 
 class Gaps:
-    """gap(t) over runs of displacements, in units of the weight, by whichever way is faster."""
+    """gap(t) = (L(0) - L(t))/W over runs of displacements, in units of the weight, by whichever way is faster.
+
+    Attributes:
+        profile: with displacements counted from 0.
+        planes: how many have a weight.
+        top: L(0).
+        error: bound on the absolute error of a gap.
+    """
 
     def __init__(self, profile: LogitProfile) -> None:
         self.profile = replace(profile, origin=0, constant=0.0)
@@ -40,8 +47,16 @@ class Gaps:
         return np.asarray(gaps / profile.weight)
 
 
-def sum_ball(profile: LogitProfile, beta: float, low: int, high: int) -> balls.Ball:
-    """sum over t = low..high without 0 of exp(-beta gap(t)), enclosed: beta is taken as exactly that double."""
+def sum_ball(profile: LogitProfile, beta: float, low: int, high: int, *, period: int | None = None) -> balls.Ball:
+    """sum over t = low..high without 0 of exp(-beta gap(t)), enclosed: beta is taken as exactly that double.
+
+    Args:
+        profile: displacements count from its origin.
+        beta: logit scale.
+        low: first displacement.
+        high: last displacement.
+        period: multiples of it are left out: those of the planes' common period tie, each with a term of exactly 1.
+    """
     planes = rotations(profile)
     with balls.precision(_BITS):
         sizes = [plane.phase.size_ball(_BITS) for plane in planes]
@@ -53,7 +68,7 @@ def sum_ball(profile: LogitProfile, beta: float, low: int, high: int) -> balls.B
         for square in squares:
             base += square
         for t in range(low, high + 1):
-            if t == 0:
+            if t == 0 or (period is not None and t % period == 0):
                 continue
             deficit = -base
             for plane, size in zip(planes, sizes, strict=True):

@@ -33,6 +33,7 @@ from ropegeo.engine.threads import in_order, thread_count
 from ropegeo.engine.work import Progress
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.limits.arithmetic import Arithmetic, check_scale, in_order_sums
+from ropegeo.limits.emulation import DEFAULT_SEARCHED
 from ropegeo.limits.rotated_head import Failure, overflowed
 from ropegeo.limits.rounding import SingleArray
 from ropegeo.limits.sums import (
@@ -46,14 +47,13 @@ from ropegeo.limits.sums import (
 )
 from ropegeo.spectrum import RopeSpectrum
 
-DEFAULT_SEARCHED = 4096
 MAX_WORK = 10**10
 """Sums that are computed before letters are left out: some ten seconds of two threads for one plane."""
 MAX_NUMBERS = 10**8
 """Coordinates of rotated queries and keys that are held, at four bytes each."""
 MAX_SCORES = 1 << 21
 """Queries times keys of a block."""
-SCHEMA = "ropegeo.emulated-letters/1"
+SCHEMA = "ropegeo.emulated_letters/1"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,7 +62,7 @@ class EmulatedLetterLength:
 
     Attributes:
         first_wrong_length: the first length n with an input of the class that is decoded wrongly, or None.
-        searched: the largest length looked at: every query position up to it, or up to the failing one.
+        searched: the largest length looked at, every query position below it: the failing one where there is one.
         outcome: `wrong`, `tie`, `overflow` or `none`.
         query_letter: number of the letter that is looked for where it fails, from 0.
         match_distance: D of the answer there.

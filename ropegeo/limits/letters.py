@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from ropegeo.engine.retrieval_margin import is_exact, worst_margin
 from ropegeo.engine.softmax import MAX_TERMS, falling_root, retrieval_log_sum, retrieval_softmax_scale
@@ -21,17 +22,22 @@ from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import short
 from ropegeo.heads import LetterProfile
 from ropegeo.limits.argmax import ArgmaxLimit, Outcome
+from ropegeo.limits.rules import LEAST_WEIGHT, Cause, sum_cause
 from ropegeo.limits.softmax import SoftmaxLimit, check_betas, check_searched
 
-DEFAULT_SEARCHED = 10**4
+LETTERS_SEARCHED = 10**4
+"""How far a head that matches letters is searched, if nothing is said."""
 
 
-def letter_argmax_limit(profile: LetterProfile, *, max_length: int = DEFAULT_SEARCHED) -> ArgmaxLimit:
+def letter_argmax_limit(profile: LetterProfile, *, max_length: int = LETTERS_SEARCHED) -> ArgmaxLimit:
     """First length at which the worst case of a letter-matching head is 0 or below.
 
     Args:
         profile: of a built head.
         max_length: the largest length to look at; of one plane with few enough letters every length is decided.
+
+    Returns:
+        The first failing length; its `searched` is None where every length is decided.
 
     Raises:
         InvalidInputError: no plane with a weight.
@@ -56,7 +62,11 @@ def letter_argmax_limit(profile: LetterProfile, *, max_length: int = DEFAULT_SEA
         sign = worst_margin(profile, found, 1).sign
         outcome = "undecided" if sign is None else "tie" if sign == 0 else "wrong"
     return ArgmaxLimit(
-        first_failing_length=found, searched=None if decided else max_length, outcome=outcome, offset=0, rival=None
+        first_failing_length=found,
+        searched=None if decided else found or max_length,
+        outcome=outcome,
+        offset=0,
+        rival=None,
     )
 
 
@@ -67,7 +77,7 @@ def _never(profile: LetterProfile) -> bool:
 
 
 def letter_softmax_length(
-    profile: LetterProfile, beta: float, *, weight: Fraction | None = None, max_length: int = DEFAULT_SEARCHED
+    profile: LetterProfile, beta: float, *, weight: Fraction | None = None, max_length: int = LETTERS_SEARCHED
 ) -> SoftmaxLimit:
     """n_max of a letter-matching head at a scale: the largest length at which every input of the class is right.
 
@@ -77,6 +87,10 @@ def letter_softmax_length(
         weight: the weight that the answer needs; what decides the read-out if not given.
         max_length: the largest length to look at, times letters up to `MAX_TERMS`.
 
+    Returns:
+        n_max as `last_length`. The cause is `near return` where the worst input's strongest rival, exp(-beta worst(n)),
+        is more than half of the largest sum or too much without the rest; else `dispersion`.
+
     Raises:
         InvalidInputError: a beta that is not positive, a weight outside (0, 1).
         UnsupportedError: too many terms.
@@ -85,7 +99,7 @@ def letter_softmax_length(
 
     Source: ours; proof in `ropegeo.engine.softmax`.
     """
-    check_betas("softmax_length", [beta])
+    check_betas("letter_softmax_length", [beta])
     last = _most(profile, max_length)
     threshold = _log_threshold(weight)
     room = 2 * beta * profile.abs_error / profile.weight + 1e-12
@@ -94,15 +108,25 @@ def letter_softmax_length(
         return lambda n: retrieval_log_sum(profile, n, beta, all_rivals=weight is not None) - threshold < level
 
     first = _first(below(-room), last)
-    at_most = first if first is None or not below(room)(first) else _first(below(room), last) or last + 1
+    at_most = first if first is None or not below(room)(first) else _first(below(room), last)
     return SoftmaxLimit(
         beta=beta,
         last_length=last if first is None else first - 1 if first > 2 else None,
         first_failing_length=first,
-        searched=last,
+        searched=last if at_most is None else at_most,
         offset=0,
         at_most=at_most,
+        **({} if first is None else _why(profile, beta, first, weight)),
     )
+
+
+def _why(profile: LetterProfile, beta: float, length: int, weight: Fraction | None) -> dict[str, Any]:
+    """Largest single term exp(-beta (match - rival)) and sum at a length; no displacement tells where its rival is."""
+    total = math.exp(min(700.0, retrieval_log_sum(profile, length, beta, all_rivals=weight is not None)))
+    worst = worst_margin(profile, length)
+    term = math.exp(min(700.0, -beta * float(worst.low + worst.high) / 2))  # margins are in units of the weight
+    cause: Cause = sum_cause(2, term, total, math.exp(_log_threshold(weight)))
+    return {"term": term, "total": total, "cause": cause}
 
 
 def letter_softmax_scale(profile: LetterProfile, length: int, *, weight: Fraction | None = None) -> float:
@@ -117,7 +141,12 @@ def letter_softmax_scale(profile: LetterProfile, length: int, *, weight: Fractio
         InvalidInputError: worst(n) is not positive.
         UnsupportedError: as `retrieval_softmax_scale`.
 
+    Returns:
+        beta_min in units of the weight; every larger scale is right too.
+
     Accuracy: as `retrieval_softmax_scale`.
+
+    Source: as `retrieval_softmax_scale`.
     """
     least = retrieval_softmax_scale(profile, length)
     if weight is None:
@@ -129,17 +158,17 @@ def letter_softmax_scale(profile: LetterProfile, length: int, *, weight: Fractio
 def _log_threshold(weight: Fraction | None) -> float:
     if weight is None:
         return 0.0
-    if not 0 < weight < 1:
-        raise InvalidInputError(f"rule: the weight {float(weight):g} must lie strictly between 0 and 1")
+    if not LEAST_WEIGHT <= weight <= 1 - LEAST_WEIGHT:
+        raise InvalidInputError(f"letter_softmax_length: the weight {weight} must lie from 1e-12 to 1 - 1e-12")
     return math.log((1 - weight) / weight)
 
 
 def _most(profile: LetterProfile, max_length: int) -> int:
-    check_searched("softmax_length", max_length)
+    check_searched("letter_softmax_length", max_length)
     if max_length * profile.letters > MAX_TERMS:
         raise UnsupportedError(
-            f"softmax_length: positions times letters up to {MAX_TERMS}; max_length {short(max_length)} times "
-            f"{profile.letters} is more"
+            f"letter_softmax_length: sums have up to {MAX_TERMS} terms, positions times letters; length "
+            f"{short(max_length)} times {profile.letters} is more"
         )
     return max_length
 

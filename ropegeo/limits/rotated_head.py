@@ -204,7 +204,11 @@ class RotatedHead:
         bad = overflowed(logits)
         if bad.any():
             winners, outcome = bad & rivals, "overflow"
-            may_mend = bool(np.isfinite(keys).all() and np.isfinite(self.queries[query]).all())
+            # A finite sum that overflows as a logit even if less by the slack does so in every order.
+            high = sums[np.isfinite(sums) & bad]
+            sure = overflowed(self.logits(lifted(high, -self.slacks[query : query + 1])))
+            finite = bool(np.isfinite(keys).all() and np.isfinite(self.queries[query]).all())
+            may_mend = finite and not bool(sure.any())
         else:
             top = logits[rivals].max()
             winners = rivals & (logits == top)
@@ -242,5 +246,5 @@ def overflowed(logits: SingleArray) -> BoolArray:
 
 
 def log_error(length: int) -> float:
-    """Bound on the absolute error of the log of a softmax sum over so many keys; proof in the module."""
+    """Bound on the absolute error of the log of a softmax sum over so many keys; proof in `limits.emulation`."""
     return (6 * (length // TILE + 1) + 64) * 2.0**-53

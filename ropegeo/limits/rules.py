@@ -1,4 +1,4 @@
-r"""What a head must do to be right: the rule of decision, the questions that a head is asked, and the causes of failure.
+r"""What a head must do to be right: the rule of decision, the questions that a head is asked, and why it may fail.
 
 A *query* of an index head aims at one offset s. Its *sum* is S = sum over the rivals t != 0 of exp(-beta gap(t)), the
 target's weight w = 1/(1 + S), and a rule holds a number against S:
@@ -11,10 +11,10 @@ target's weight w = 1/(1 + S), and a rule holds a number against S:
 Every gap of a head whose argmax is right is positive, so S grows strictly with the length: whether the rule says `<`
 or `<=` matters only where S is the threshold exactly.
 
-Where the sum is what fails, its largest term says why (`sum_cause`): with one rival t, |t| > 1, whose term reaches the
-threshold alone or is more than half of the sum, it is that rival's near return; else it takes several, and the cause is
-dispersion. A term that reaches the threshold alone is the largest, since all the others together were still below it. A
-neighbour, |t| = 1, does not return: where it is the largest the planes are slow, and its neighbours follow.
+Where the sum is what fails, its largest term says why (`sum_cause`): with one rival t, |t| > 1, whose term is more than
+half of the sum, or reaches the threshold alone where all the others together do not, it is that rival's near return;
+else it takes several, and the cause is dispersion. A neighbour, |t| = 1, does not return: where it is the largest the
+planes are slow, and its neighbours follow.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ CAUSES: dict[Cause, str] = {
     "window": "the target lies outside the sliding window",
 }
 """What stops a head, in a sentence each."""
-LEAST_WEIGHT = Fraction(1, 10**300)
-"""Below it the threshold (1 - p)/p is no double."""
+LEAST_WEIGHT = Fraction(1, 10**12)
+"""A rule asks for at least this weight, and for at most 1 less it: sums and weights in float64 tell no more."""
 _WEIGHT = re.compile(r"\s*weight\s*>=?\s*(\S+)\s*", re.ASCII)
 _RATIO = re.compile(r"(\d{1,300})/(\d{1,300})", re.ASCII)
 
@@ -57,7 +57,7 @@ class Rule:
         weight: the weight p to reach, or None for `majority`.
 
     Raises:
-        InvalidInputError: a weight that is not strictly between 0 and 1, or below `LEAST_WEIGHT`.
+        InvalidInputError: a weight that is not strictly between 0 and 1, or nearer to them than `LEAST_WEIGHT`.
 
     Example:
         >>> Rule.read("weight>=0.9").threshold("letter")
@@ -71,8 +71,8 @@ class Rule:
     def __post_init__(self) -> None:
         if self.weight is not None and not 0 < self.weight < 1:
             raise InvalidInputError(f"rule: the weight {_exact_text(self.weight)} must lie strictly between 0 and 1")
-        if self.weight is not None and self.weight < LEAST_WEIGHT:
-            raise InvalidInputError(f"rule: the weight {_exact_text(self.weight)} is below 1e-300; give a larger one")
+        if self.weight is not None and not LEAST_WEIGHT <= self.weight <= 1 - LEAST_WEIGHT:
+            raise InvalidInputError(f"rule: the weight {_exact_text(self.weight)} must lie from 1e-12 to 1 - 1e-12")
 
     @classmethod
     def read(cls, text: str) -> Rule:
@@ -118,7 +118,8 @@ def sum_cause(rival: int, term: float, total: float, threshold: float) -> Cause:
         >>> sum_cause(44, 0.855, 1.2, 1 / 3), sum_cause(44, 0.2, 0.5, 1 / 3), sum_cause(1, 0.9, 1.0, 1 / 3)
         ('near return', 'dispersion', 'dispersion')
     """
-    return "near return" if abs(rival) > 1 and (term >= threshold or 2 * term > total) else "dispersion"
+    alone = 2 * term > total or total - term < threshold <= term
+    return "near return" if abs(rival) > 1 and alone else "dispersion"
 
 
 def _exact_text(value: Fraction) -> str:

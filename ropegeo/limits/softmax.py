@@ -34,6 +34,7 @@ import numpy as np
 from ropegeo._arrays import FloatArray
 from ropegeo.engine.margin import check_profile, check_target
 from ropegeo.engine.softmax import MAX_TERMS, falling_root
+from ropegeo.engine.staircase import common_period
 from ropegeo.engine.work import Progress
 from ropegeo.errors import InvalidInputError, UnsupportedError
 from ropegeo.exact import balls, safe_integer, short
@@ -43,6 +44,7 @@ from ropegeo.limits.gaps import Gaps, sum_ball
 from ropegeo.limits.rules import Cause, sum_cause
 
 MOST_SEARCHED = 10**9
+LARGEST_OFFSET = 2 * 10**7
 LARGEST_BETA = 1e10
 """Beyond it a gap's error of some 1e-14 would show in the third digit of a term."""
 MAX_BALLS = 200_000
@@ -64,11 +66,11 @@ class SoftmaxLimit:
         searched: the largest length looked at: `at_most` where there is one (all later ones fail too); or None where
             the answer is known for every length.
         offset: of the query that fails first; of the first query if none does.
-        at_most: `first_failing_length`, unless rounding leaves open which of the lengths up to this one it is; None where
-            that may lie beyond `searched`.
-        rival: displacement of the largest single term of that query's sum at `first_failing_length`; None for heads that
-            match letters, where nothing fails, and where rounding leaves the length open.
-        term: exp(-beta gap(rival)); an estimate to some 1e-4, as `total`.
+        at_most: `first_failing_length`, unless rounding leaves open which of the lengths up to this one it is; None
+            where that may lie beyond `searched`.
+        rival: displacement of the largest single term of that query's sum at `first_failing_length`; None for heads
+            that match letters, where nothing fails, and where rounding leaves the length open.
+        term: exp(-beta gap(rival)), within the relative error r of the module, as `total`.
         total: the sum at `first_failing_length`, or None.
         cause: `near return` or `dispersion`, as `rules.sum_cause` tells them apart; None where nothing fails.
     """
@@ -126,7 +128,7 @@ class Demand:
         check_target("Demand", self.offset, ())
         if not self.threshold > 0:
             raise InvalidInputError(
-                f"Demand: threshold {float(self.threshold):g} must be positive: sums of exponentials stay below no other"
+                f"Demand: threshold {float(self.threshold):g} must be positive: a sum of exponentials is"
             )
 
 
@@ -210,21 +212,21 @@ def softmax_lengths(
         >>> [(each.last_length, each.offset, each.rival, each.cause) for each in found]
         [(47, 3, 44, 'near return'), (713, 3, 710, 'near return')]
     """
-    check_profile("softmax_length", profile)
-    check_betas("softmax_length", betas)
-    check_searched("softmax_length", max_length)
+    check_profile("softmax_lengths", profile)
+    check_betas("softmax_lengths", betas)
+    check_searched("softmax_lengths", max_length)
     if not demands:
         raise InvalidInputError("softmax_lengths: needs at least one demand")
-    check_turning("softmax_length", profile)
+    check_turning("softmax_lengths", profile)
     ordered = sorted(demands, key=lambda demand: demand.offset)
     smallest = ordered[0].offset
     if smallest >= max_length:
         raise InvalidInputError(
-            f"softmax_length: offset {short(smallest)} needs a length above it; max_length {max_length} is too short"
+            f"softmax_lengths: offset {short(smallest)} needs a length above it; max_length {max_length} is too short"
         )
     gaps = Gaps(profile)
     asked = [demand for demand in ordered if demand.offset < max_length]
-    last = asked[-1].offset
+    last = _check_offset("softmax_lengths", asked[-1].offset)
     behind = gaps.at(-last, -1)[::-1] if last else np.empty(0)
     passes = [_Pass(beta, asked, behind, gaps.error) for beta in betas]
     for low, high in _chunks(max_length - 1 - smallest):
@@ -263,27 +265,29 @@ def head_softmax_scale(
     """
     asked = [demand for demand in demands if demand.offset < length]
     if not asked:
-        raise InvalidInputError(f"softmax scale: no query of the head fits the length {short(length)}")
+        raise InvalidInputError(f"head_softmax_scale: no query of the head fits the length {short(length)}")
     if length > MAX_TERMS:
-        raise UnsupportedError(f"softmax scale: sums of up to {MAX_TERMS} terms; length {short(length)} is more")
+        raise UnsupportedError(f"head_softmax_scale: sums of up to {MAX_TERMS} terms; length {short(length)} is more")
     failing = argmax_fails
     if failing is None:
         offsets = [demand.offset for demand in asked]
         failing = argmax_limit(profile, offsets=offsets, max_length=length).first_failing_length
     if failing is not None and failing <= length:
         raise InvalidInputError(
-            f"softmax scale: the argmax fails from length {failing} on, so no scale is enough at length {length}"
+            f"head_softmax_scale: the argmax fails from length {failing} on, so no scale is enough at length {length}"
         )
     aims = np.array([demand.offset for demand in asked])
     limits = np.log([float(demand.threshold) for demand in asked])
     gaps = Gaps(profile)
-    last = int(aims.max())
+    last = _check_offset("head_softmax_scale", int(aims.max()))
     farthest = length - 1 - int(aims.min())
     ahead = gaps.at(1, farthest) if farthest else np.empty(0)
     behind = gaps.at(-last, -1)[::-1] if last else np.empty(0)
+    if not ahead.size and not behind.size:
+        return 0.0  # one position: no rival
     smallest = min(ahead.min(initial=np.inf), behind.min(initial=np.inf))
     if smallest < 1e-10:
-        raise UnsupportedError("softmax scale: the margin is below 1e-10, too small for float64 sums")
+        raise UnsupportedError("head_softmax_scale: the margin is below 1e-10, too small for float64 sums")
 
     def log_ratio(beta: float) -> float:
         # Scaled by the largest term, so that no sum underflows.
@@ -294,6 +298,15 @@ def head_softmax_scale(
             return float((np.log(sums) - limits).max() - beta * smallest)
 
     return falling_root(log_ratio)
+
+
+def _check_offset(call: str, offset: int) -> int:
+    if offset > LARGEST_OFFSET:
+        raise UnsupportedError(
+            f"{call}: the terms up to an offset are held at once, for offsets up to {LARGEST_OFFSET}; "
+            f"{short(offset)} is more"
+        )
+    return offset
 
 
 def check_betas(call: str, betas: Sequence[float]) -> None:
@@ -436,13 +449,9 @@ class _Pass:
         candidates = np.flatnonzero(self.offsets + 1 + self.may <= first)
         query = int(candidates[np.argmin(self.must[candidates])])
         at_most = last if last <= max_length else None
-        why: dict[str, Any] = {}
-        if at_most is not None:
-            term, rival, total = self._largest_term(gaps, query, first)
-            threshold = float(self.limits[query])
-            why = {"rival": rival, "term": term, "total": total, "cause": sum_cause(rival, term, total, threshold)}
-        if first != at_most:
-            why = {"cause": why.get("cause", "dispersion")}
+        term, rival, total = self._largest_term(gaps, query, first)
+        why: dict[str, Any] = {"rival": rival, "term": term, "total": total} if first == at_most else {}
+        why["cause"] = sum_cause(rival, term, total, float(self.limits[query]))
         return SoftmaxLimit(
             beta=self.beta,
             last_length=first - 1 if first - 1 > offset else None,
@@ -480,9 +489,15 @@ class _Pass:
             return True
         if (length - 1) * len(profile.active_planes) > MAX_BALLS:
             return None
-        found = sum_ball(profile, self.beta, -demand.offset, length - 1 - demand.offset)
+        first, last = -demand.offset, length - 1 - demand.offset
+        period = common_period(profile)
+        ties = 0 if period is None else last // period + demand.offset // period
+        rest = demand.threshold - ties  # ties have terms of exactly 1, and what is left over is positive
+        if rest < 0 or (rest == 0 and ties < last - first):
+            return True
+        found = sum_ball(profile, self.beta, first, last, period=period)
         low, high = balls.rational_ends(found)
-        return False if high < demand.threshold else True if low >= demand.threshold else None
+        return False if high < rest else True if low >= rest else None
 
 
 def _largest(terms: FloatArray, low: int) -> tuple[float, int]:

@@ -68,7 +68,7 @@ def _draw_scales(axes: Axes, found: Limit, curve: Sequence[SoftmaxLimit], bound:
     if bound is not None:
         order = (np.log10(2 * np.pi) + betas) / 2
         axes.plot(
-            betas, order, color=BLUE, linestyle=(0, (1, 1.2)), linewidth=1.5, label="√(2π beta), the order of it",
+            betas, order, color=BLUE, linestyle=(0, (1, 1.2)), linewidth=1.5, label="√(2π beta), for comparison",
             gid="order",
         )  # fmt: skip
         drawn += [order, np.log10(bound)]
