@@ -2,8 +2,8 @@
 
 Two measurements, base 1e4, head_dim 128, 64 planes:
 
-* Rows. Without phases, reach 4096 and 16384: `search` (rows added where a head does worst) against HiGHS on every row of
-  the window at once, through the same scipy call and to the same tolerance. The values must agree to 1e-9.
+* Rows. Without phases, reach 4096 and 16384: `search` (rows added where a head does worst) against HiGHS on every row
+  of the window at once, through the same scipy call and to the same tolerance. The values must agree to 1e-9.
 * Long. Length 1024 and 131072 with phases, offsets 0, 3 and n/2, each in a process of its own that designs the head and
   proves both bounds in balls: seconds of that first call (kernels from their cache), peak memory, relative gap.
 """

@@ -21,6 +21,7 @@ from ropegeo.engine.pruned import pruned_records
 from ropegeo.engine.recorded import recorded_margins
 from ropegeo.engine.sweep import Sweep
 from ropegeo.heads import LogitProfile
+from ropegeo.limits.emulation_kernels import sequential_dots
 from ropegeo.spectrum import RopeSpectrum
 
 BASE = RopeSpectrum.from_base(10000, head_dim=8)
@@ -83,6 +84,18 @@ def one_plane() -> dict[str, Any]:
     return {"one plane": one_plane_margins(angles, reaches).tolist()}
 
 
+def emulated() -> dict[str, Any]:
+    """Sequential float32 sums of an odd and an even number of queries and coordinates."""
+    rng = np.random.default_rng(1)
+    found: dict[str, Any] = {}
+    for rows, width, columns in ((1, 2, 5), (4, 6, 3), (3, 7, 9)):
+        queries, keys = (rng.normal(size=shape).astype(np.float32) for shape in ((rows, width), (width, columns)))
+        out = np.empty((rows, columns), np.float32)
+        sequential_dots(queries, keys, out)
+        found[f"dots {rows} {width} {columns}"] = out.tolist()
+    return found
+
+
 def main() -> None:
     called: set[str] = set()
 
@@ -93,7 +106,7 @@ def main() -> None:
 
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         sys.setprofile(note)
-    results = {**sweeps(), **searches(), **recorded(), **one_plane()}
+    results = {**sweeps(), **searches(), **recorded(), **one_plane(), **emulated()}
     sys.setprofile(None)
     print(json.dumps({"results": results, "called": sorted(called)}))  # noqa: T201
 

@@ -133,6 +133,7 @@ def test_head_dim_128(length: int) -> None:
     assert faults(bases, random_bases(bases, 100 if length < 4096 else 10_000, length)) == []
 
 
+@pytest.mark.slow
 def test_a_wrong_set_is_caught() -> None:
     bases = admissible_bases(16, 150)
     first, *rest = bases.intervals

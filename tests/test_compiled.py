@@ -190,6 +190,7 @@ MARK = "compiled"
 ALLOWED = ("ropegeo._arrays", "ropegeo.engine.compiled")
 
 
+@pytest.mark.slow
 def test_kernels_compile_in_one_way() -> None:
     """Public case 65 and the engine's table of rooms: no `fastmath`, no other way in."""
     assert len(kernel_modules()) >= 5

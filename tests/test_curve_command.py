@@ -348,6 +348,7 @@ STREAMED = "curve --planes all --length 1e6 --route streamed"
 LONG = "curve --planes all --length 1e12 --route streamed"  # minutes
 
 
+@pytest.mark.slow
 def test_a_terminal_sees_progress(cache: Path, tmp_path: Path) -> None:
     """A bar while it computes, what compiling took the first time only, and results on standard output alone."""
     line = f"{STREAMED} --output c.csv"

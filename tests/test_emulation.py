@@ -516,6 +516,7 @@ def letter_brute(queries: np.ndarray, keys: np.ndarray, spectrum: RopeSpectrum, 
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own_only", [False, True])
 @pytest.mark.parametrize(
     "way", SOME_SLOW[:8] + [pytest.param(way, id=str(way), marks=pytest.mark.slow) for way in WAYS[8:]]

@@ -190,6 +190,7 @@ def test_strong_correlation_leaves_a_choice() -> None:
     assert found.status == "ok"
 
 
+@pytest.mark.slow
 def test_additive_noise_is_fitted_as_such() -> None:
     """With sd given, exponents of 3/n with constant noise are right on average and covered; of logarithms not."""
     lengths = spaced(30, 8, 300)

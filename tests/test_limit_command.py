@@ -108,6 +108,7 @@ def test_the_window(run: Run) -> None:
     assert data["softmax"][0]["searched"] is None
 
 
+@pytest.mark.slow
 def test_a_length_that_was_not_searched_is_not_decided(run: Run) -> None:
     """Right as far as it was emulated, which is not the length asked for: exit status 1, and JSON says null."""
     line = f"{PLANE_0} --formats bfloat16 --length 49 --max-length"
@@ -121,6 +122,7 @@ def test_a_length_that_was_not_searched_is_not_decided(run: Run) -> None:
     assert json.loads(run(f"{PLANE_0} --formats none --json"))["holds"] is None
 
 
+@pytest.mark.slow
 def test_a_head_that_looks_for_itself_in_a_window(run: Run) -> None:
     """Its formats are emulated up to the window, and say so; a longer length is not decided by them."""
     line = "limit --mode reflexive --symbolic --angle 0.001 --window 20 --formats float32"
@@ -169,6 +171,7 @@ def test_the_best_head_for_llama_is_right_in_bfloat16_at_65536(run: Run) -> None
     assert data["smallest_weight"] > 3 / 4
 
 
+@pytest.mark.slow
 def test_files_and_pictures(run: Run) -> None:
     """A head file at its own scale or another; the JSON that is written is what is printed; a picture."""
     run("construct --base 10000 --head-dim 128 --offset 3 --beta 100 --output head.safetensors")

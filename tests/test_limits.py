@@ -425,6 +425,7 @@ def test_float32_spreads_where_exact_arithmetic_does() -> None:
         assert found.first_failing_length == found.first_light_length
 
 
+@pytest.mark.slow
 def test_a_head_in_a_format_fails_with_its_first_query() -> None:
     built = token_index_head(PAPER, planes=(1,), letters="ab", integers=range(1, 9))
     found = emulated(built, beta=50.0)
@@ -469,6 +470,7 @@ def test_vectors_of_the_head_and_of_length_1() -> None:
         EmulatedHead.of(built, rule=MAJORITY, vectors="own")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("centre", [None, 40])
 def test_letters_in_a_format(centre: int | None) -> None:
     """Float32 fails where exact arithmetic does, to a length; in a window of 20 answers are hidden from 21 on."""

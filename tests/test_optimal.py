@@ -249,6 +249,7 @@ def test_few_planes(phases: str) -> None:
         assert float(margins[0].margin) == pytest.approx(float(margin), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_scaled_and_partial_rotations() -> None:
     scaled = ropegeo.preset("llama-3.1-8b")
     partial = RopeSpectrum.from_base(10000, head_dim=64, rotary_dim=16)

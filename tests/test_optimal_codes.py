@@ -60,6 +60,7 @@ def worst_of(keys: ComplexArray, queries: ComplexArray, theta: FloatArray, lengt
 CASES = [(2, 9, True), (3, 2, True), (4, 20, True), (5, 12, False)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("letters", "length", "centred"), CASES)
 def test_the_margin_is_that_of_the_code(letters: int, length: int, centred: bool) -> None:
     """By double loop over answers and rivals; never below the best single plane, never above the bound."""
@@ -105,6 +106,7 @@ def test_one_plane_is_the_papers_and_proved_best(letters: int) -> None:
     assert abs(margins[-1] - float(best.margin)) <= 1e-12
 
 
+@pytest.mark.slow
 def test_at_most_so_many_planes() -> None:
     one, two = (optimal_code(BASE, letters=9, length=16, max_planes=count) for count in (1, 2))
     assert (len(one.planes), len(two.planes)) == (1, 2)
@@ -283,6 +285,7 @@ def gives_up(count: int) -> Callable[[FloatArray], object]:
     return solve
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 6])
 def test_a_solver_that_gives_up_is_told(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     right = optimal_code(BASE, letters=5, length=12)

@@ -75,6 +75,7 @@ def test_several_offsets_with_one_key(run: Run) -> None:
     assert by_offset == pytest.approx(data["optimal"]["offset_margins"], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_retrieval_code(run: Run) -> None:
     line = "construct --mode retrieval --letters 5 --integers 2 --centred --planes optimal --length 40"
     out = run(f"{line} --output r.safetensors --plot r.svg")
@@ -100,6 +101,7 @@ def test_few_planes_say_what_is_not_proved(run: Run) -> None:
     assert "not proved to be best" in " ".join(out.split())
 
 
+@pytest.mark.slow
 def test_curve_has_a_head_for_every_length(run: Run) -> None:
     line = f"curve {SMALL} --offset 2 --planes optimal --lengths 10,20,40,80"
     out = run(f"{line} --output c.csv --plot c.svg")

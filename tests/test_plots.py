@@ -202,6 +202,7 @@ def test_every_axis_says_what_it_shows_in_which_unit() -> None:
 
 def test_legends_stand_beside_the_data() -> None:
     for figure in figures():
+        figure.draw_without_rendering()  # type: ignore[no-untyped-call, unused-ignore]
         legends = figure.findobj(Legend)
         assert len(legends) == len(figure.axes)
         for legend, axes in itertools.product(legends, figure.axes):
@@ -418,6 +419,7 @@ def test_the_users_own_settings_neither_enter_nor_change() -> None:
         assert {key: matplotlib.rcParams[key] for key in own} == own  # type: ignore[index, unused-ignore]
 
 
+@pytest.mark.slow
 def test_pyplot_stays_out() -> None:
     code = "import sys, ropegeo.plots; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -51,6 +51,7 @@ def test_what_was_not_looked_at_is_not_claimed(run: Run) -> None:
     assert "admissible for length 100: no B_m" in run("spectrum --angle 2*pi --length 100")
 
 
+@pytest.mark.slow
 def test_the_set_of_bases(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     out = run(f"spectrum {SMALL} --length 64 --bases")
     assert "2 intervals, proved to be all: no base below 1706.1029 is admissible, and every base from" in " ".join(
@@ -72,6 +73,7 @@ def test_the_set_of_bases(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"{count} intervals, proved to be all" in many
 
 
+@pytest.mark.slow
 def test_scalings_side_by_side(run: Run) -> None:
     line = "spectrum --base 1720 --head-dim 8 --length 64 --compare-scalings 4 --original-length 16"
     out = run(line)

@@ -161,7 +161,7 @@ N = 24
 SOFTMAX_INDEX = [
     (RopeSpectrum.from_angle("10000^(-2/128)"), (0,), ()),
     (NARROW, (0, 1, 2, 3), (4.0, 3.0, 2.0, 1.0)),
-    (NARROW.with_layout("half"), (0, 3), ()),
+    pytest.param(NARROW.with_layout("half"), (0, 3), (), marks=pytest.mark.slow),
 ]
 
 
@@ -204,9 +204,9 @@ def test_softmax_index(spectrum: RopeSpectrum, planes: Sequence[int], weights: S
 
 SOFTMAX_RETRIEVAL = [
     ("0.0027", 8, None, 17),
-    ("0.02", 3, None, 24),
-    ("0.04", 2, None, 20),
-    ("0.035", 8, 22, 22),
+    pytest.param("0.02", 3, None, 24, marks=pytest.mark.slow),
+    pytest.param("0.04", 2, None, 20, marks=pytest.mark.slow),
+    pytest.param("0.035", 8, 22, 22, marks=pytest.mark.slow),
     ("0.1", 3, 17, 17),
 ]
 Family = Literal["other", "query itself", "own", "own integer"]
