@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +41,11 @@ if TYPE_CHECKING:
     from ropegeo.limits.softmax import SoftmaxLimit
 
 DRAWN_BETAS = 49
+STEP = 1.005
+"""Steps of the drawn n_max are found to this factor in beta."""
+STEP_ROUNDS = 8
+SEEN = 1.02
+"""Steps smaller than this in n_max are too small to be seen."""
 DRAWN_SEARCHED = 10**6
 
 
@@ -228,9 +235,21 @@ def _drawn(found: Limit) -> tuple[Sequence[SoftmaxLimit], Any]:
         return [_seen(each, found) for each in curve], None
     demands = [Demand(offset=query.offset, threshold=found.rule.threshold(query.kind)) for query in found.queries]
     searched = max(DRAWN_SEARCHED, 2 * demands[-1].offset)
-    curve = [
-        _seen(each, found) for each in softmax_lengths(profile, betas.tolist(), demands=demands, max_length=searched)
-    ]
+    limits = {
+        each.beta: each for each in softmax_lengths(profile, betas.tolist(), demands=demands, max_length=searched)
+    }
+    for _ in range(STEP_ROUNDS):  # halve what lies between two scales of different n_max, so that every step is found
+        scales = sorted(limits)
+        between = [
+            math.sqrt(low * high)
+            for low, high in itertools.pairwise(scales)
+            if (limits[high].last_length or 0) > SEEN * (limits[low].last_length or 0) and high > STEP * low
+        ]
+        if not between:
+            break
+        limits |= {each.beta: each for each in softmax_lengths(profile, between, demands=demands, max_length=searched)}
+    betas = np.array(sorted(limits))
+    curve = [_seen(limits[beta], found) for beta in betas.tolist()]
     bounds = [found.softmax_bound(beta) for beta in betas.tolist()]
     return curve, None if bounds[0] is None else np.array(bounds)
 

@@ -51,7 +51,15 @@ def _asked(found: Limit) -> Iterator[str]:
     elif found.queries:
         yield f"asked by {found.queries[0]}"
     scale = "no scale is judged (give --beta)" if found.beta is None else f"beta {number_text(found.beta)}"
-    yield f"rule {found.rule}; {scale}"
+    yield f"rule {found.rule}{_needed(found)}; {scale}"
+
+
+def _needed(found: Limit) -> str:
+    """What `majority` asks of the target's weight, by what looks: 3/4, 1/2 or 1/4; letter heads have no one number."""
+    if found.rule.weight is not None or not found.queries:
+        return ""
+    weights = sorted({1 / (1 + found.rule.threshold(query.kind)) for query in found.queries})
+    return " (a weight above " + " or ".join(str(weight) for weight in weights) + ")"
 
 
 def _below(found: Limit) -> Iterator[str]:

@@ -63,7 +63,7 @@ def _draw_scales(axes: Axes, found: Limit, curve: Sequence[SoftmaxLimit], bound:
     drawn = [heights]
     axes.plot(
         betas, heights, color=BLACK, linewidth=1.6, drawstyle="steps-post", zorder=4,
-        label="n_max, from the exact sum", gid="n_max",
+        label="n_max, from exact sums", gid="n_max",
     )  # fmt: skip
     if bound is not None:
         order = (np.log10(2 * np.pi) + betas) / 2
