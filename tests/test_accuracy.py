@@ -35,6 +35,7 @@ def test_the_page_keeps_to_the_bounds() -> None:
     assert all(rows[9][name] > 1e-12 for name in FAULTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponent", [3, 9])
 def test_the_page_can_be_made_again(exponent: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))

@@ -217,6 +217,7 @@ def test_pipes_carry_no_escape_codes(extra: dict[str, str]) -> None:
         assert max((len(row) for row in done.stdout.splitlines()), default=0) <= 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 @pytest.mark.parametrize("line", ["solve 'é B 2'", "solve 'é B 2' --json", "construct --angle π", "curve -h"])
 def test_any_encoding_of_the_terminal(line: str, encoding: str) -> None:
@@ -226,6 +227,7 @@ def test_any_encoding_of_the_terminal(line: str, encoding: str) -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_in_one_line() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")

@@ -63,6 +63,7 @@ def tiny(**environment: str) -> dict[str, Any]:
     return told
 
 
+@pytest.mark.slow
 def test_the_first_run_compiles_and_the_next_does_not(tmp_path: Path) -> None:
     first, second = (tiny(NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first["notices"] == second["notices"] == []
@@ -115,6 +116,7 @@ def split(found: Any) -> tuple[list[int], list[float]]:
     return whole, [each for each in leaves(found) if isinstance(each, float)]
 
 
+@pytest.mark.slow
 def test_kernels_are_plain_python_too() -> None:
     """`NUMBA_DISABLE_JIT=1`: every kernel gives the same numbers and no warning, as of an overflow, is raised."""
     with_it, without = (

@@ -375,6 +375,7 @@ def test_a_pipe_sees_none(cache: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_and_leaves_nothing(cache: Path, tmp_path: Path) -> None:
     ended = on_terminal(f"{LONG} --output x.csv --plot x.svg", cache=cache, interrupt=True)
     assert ended.status == 130, ended.err

@@ -300,6 +300,7 @@ def test_letter_margins_far_out(letters: int, n: int) -> None:
     assert point.method == "first_return"
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(ANGLES)), st.integers(2, 9), st.integers(0, 40))
 @settings(max_examples=10)
 def test_worst_never_grows_and_best_never_falls(angle: str, letters: int, twice: int) -> None:
@@ -342,6 +343,7 @@ def test_very_many_letters_keep_the_closed_form_and_the_definition() -> None:
         ropegeo.margin_curve(beyond, [10**20])
 
 
+@pytest.mark.slow
 def test_best_letter_plane_at_any_length() -> None:
     """No plane of the paper's spectrum holds 10^12 positions; the least bad one is still found."""
     plane, margin = best_letter_plane(ropegeo.preset("paper"), letters=8, length=10**12)

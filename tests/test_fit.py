@@ -82,6 +82,7 @@ def test_the_staircase_of_the_known_angle_is_exact() -> None:
     assert other.chosen != "staircase"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plain", [False, True])
 def test_the_cosine_law_of_retrieval_is_found(plain: bool) -> None:
     """omega and theta within 1 %, as engine data in units of beta and as bare numbers with a free weight."""

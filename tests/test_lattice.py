@@ -455,6 +455,7 @@ def test_records_end_where_all_planes_return() -> None:
     assert [stairs.margin(place, 5).sign for place in (-2, -1)] == [1, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [10000, 500000])
 def test_sixty_four_planes_do_not_return_soon(base: int) -> None:
     """t = 1 stays the nearest up to 10**10: no other t comes as near, by the planes that are searched alone."""

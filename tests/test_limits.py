@@ -349,6 +349,7 @@ def test_letters_with_a_weight(weight: Fraction) -> None:
     assert scale < beta < letter_softmax_scale(profile, found.last_length + 1, weight=weight)
 
 
+@pytest.mark.slow
 def test_letters_that_decode() -> None:
     """The read-out's rule, against the scale at the length and the one after; queries that look for themselves."""
     profile = LetterProfile(spectrum=RopeSpectrum.from_angle("0.01"), weights=np.ones(1), letters=5)

@@ -265,6 +265,7 @@ def test_first_failing_length_is_the_ceiling(letters: int, micro: int) -> None:
     assert first_failing_length(profile) == right
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("letters", "angle", "theta", "centre_length"),
     [

@@ -427,6 +427,7 @@ def ties_check(seed: int, precision: str) -> None:
     assert said == {"wins", "tie", "fails", "undecided"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_signs_against_fractions(seed: int, precision: str) -> None:

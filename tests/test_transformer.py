@@ -351,6 +351,7 @@ def check_stack(solution: Solution, walks: Sequence[tuple[int, Token] | None], o
     return checked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["number", "letter"])
 def test_stacks(task: str) -> None:
     """2,000 random tasks, the prefixes of random rows, with letters of several characters and depth beyond the hops."""
