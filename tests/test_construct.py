@@ -13,14 +13,14 @@ import pytest
 from ropegeo._arrays import FloatArray
 from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.index import index_head, token_index_head
-from ropegeo.construct.recipe import Recipe, letter_names
+from ropegeo.construct.recipe import Recipe
 from ropegeo.construct.reflexive import reflexive_head
 from ropegeo.construct.retrieval import retrieval_head
 from ropegeo.engine.planes import best_index_plane, best_letter_plane
 from ropegeo.errors import InvalidInputError
 from ropegeo.heads import LetterProfile, LogitProfile
 from ropegeo.spectrum import Layout, RopeSpectrum, preset
-from ropegeo.tasks import Bigram
+from ropegeo.tasks import Bigram, letter_names
 
 BETA = 7.25
 LETTERS = ("a", "b", "cc", "d", "e")

@@ -27,7 +27,6 @@ import ropegeo.plots.head as head_module
 from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.geometry import DistanceLogits, PlaneGeometry, distance_logits, plane_geometry
 from ropegeo.construct.index import index_head, token_index_head
-from ropegeo.construct.recipe import letter_names
 from ropegeo.construct.retrieval import retrieval_head
 from ropegeo.engine.margin import MarginCurve, MarginPoint
 from ropegeo.errors import InvalidInputError
@@ -37,6 +36,7 @@ from ropegeo.plots.canvas import COLOURS, plain
 from ropegeo.plots.labels import joined, spread
 from ropegeo.plots.ticks import log_ticks
 from ropegeo.spectrum import RopeSpectrum
+from ropegeo.tasks import letter_names
 
 PAPER = RopeSpectrum.from_base(10000, head_dim=128, layout="interleaved")
 A8, A26 = letter_names(8), letter_names(26)

@@ -14,7 +14,7 @@ from ropegeo.cli.options import HeadOptions, LengthOptions, RopeOptions
 from ropegeo.construct.built import BuiltHead
 from ropegeo.construct.files import build, load_head
 from ropegeo.construct.index import DEFAULT_LETTERS
-from ropegeo.construct.recipe import LETTER_MODES, MAX_TOKENS, Mode, Recipe, letter_names
+from ropegeo.construct.recipe import LETTER_MODES, MAX_TOKENS, Mode, Recipe
 from ropegeo.engine.margin import MAX_LENGTH, MarginCurve
 from ropegeo.engine.planes import best_index_plane, best_letter_plane
 from ropegeo.engine.routes import margin_curve
@@ -23,6 +23,7 @@ from ropegeo.exact import parse_closed_form, parse_decimal, short
 from ropegeo.heads import LogitProfile
 from ropegeo.spectrum import RopeSpectrum, load_rope
 from ropegeo.spectrum.layout import check_layout
+from ropegeo.tasks import letter_names
 
 if TYPE_CHECKING:
     from ropegeo._arrays import ComplexArray

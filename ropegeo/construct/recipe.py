@@ -262,25 +262,3 @@ def normalised_weights(weights: tuple[float, ...], count: int) -> tuple[float, .
     if not (total > 0 and math.isfinite(total)):
         raise InvalidInputError("weights must not all be zero, and their sum must be finite")
     return tuple(weight / total for weight in weights)
-
-
-def letter_names(count: int) -> tuple[str, ...]:
-    """The first letters of the paper's alphabet: a..z, aa, ab, ..., dp at 120, and on.
-
-    Raises:
-        InvalidInputError: fewer than 1 or more than `MAX_TOKENS`.
-
-    Example:
-        >>> letter_names(120)[-1]
-        'dp'
-    """
-    if not 1 <= count <= MAX_TOKENS:
-        raise InvalidInputError(f"{count} letters: give between 1 and {MAX_TOKENS}")
-    names = []
-    for number in range(count):
-        name, rest = "", number + 1
-        while rest:
-            rest, digit = divmod(rest - 1, 26)
-            name = chr(ord("a") + digit) + name
-        names.append(name)
-    return tuple(names)
