@@ -72,10 +72,10 @@ def rooms(text: str) -> dict[str, set[str]]:
     return closed
 
 
-def dependencies(text: str) -> dict[str, set[str] | None]:
+def dependencies(text: str, kind: str = "dependency") -> dict[str, set[str] | None]:
     """Import name of a dependency to the rooms that import it: None for every room, none of them for not yet."""
     found: dict[str, set[str] | None] = {}
-    for package, licence, why, by in table(text, "dependency", "licence", "why", "imported by"):
+    for package, licence, why, by in table(text, kind, "licence", "why", "imported by"):
         (name,) = ticked(package)
         assert licence, f"{name}: no licence"
         assert why, f"{name}: no reason"
@@ -172,7 +172,7 @@ def _text() -> str:
 
 
 def test_every_arrow_is_in_the_table(text: str) -> None:
-    assert not all_faults(rooms(text), dependencies(text))
+    assert not all_faults(rooms(text), dependencies(text) | dependencies(text, "extra dependency"))
 
 
 def test_every_room_is_in_the_table(text: str) -> None:
@@ -195,6 +195,10 @@ def test_every_dependency_is_in_the_table(text: str) -> None:
     core = {re.split(r"[<>=!~ \[]", line)[0] for line in project["dependencies"]}
     third = dependencies(text)
     assert {MODULE_OF.get(name, name) for name in core} == set(third)
+    extra = dependencies(text, "extra dependency")
+    optional = {re.split(r"[<>=!~ \[]", line)[0] for line in project["optional-dependencies"]["models"]}
+    assert set(extra) <= optional
+    third |= extra
     used: dict[str, set[str]] = {}
     for path in files():
         for one in imports(path.read_text(encoding="utf-8"), "", package=""):

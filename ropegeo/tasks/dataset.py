@@ -91,6 +91,5 @@ def read_task(data: Any) -> ControlledTask:
     try:
         return kind(**sizes)
     except TypeError:
-        raise InvalidInputError(
-            f"read_task: sizes {', '.join(map(shown, sizes))} are not those of {kind.name}"
-        ) from None
+        came = ", ".join(map(shown, sizes))
+        raise InvalidInputError(f"read_task: {came} are not the sizes of the {kind.name} task") from None

@@ -33,6 +33,14 @@ def json_bytes(data: Any) -> bytes:
     return (json.dumps(data, indent=1, allow_nan=False) + "\n").encode()
 
 
+def _difference(key: str, old: Any, new: Any) -> tuple[str, Any, Any]:
+    """The first thing in which two values of a key differ, inside it where both are dictionaries."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        inner = next(name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name))
+        return f"{key} {inner}", old.get(inner), new.get(inner)
+    return key, old, new
+
+
 class RunFolder:
     """A run's files.
 
@@ -69,15 +77,9 @@ class RunFolder:
         now = json.loads(json.dumps(asked))
         for key, value in now.items():
             if key not in UNCOMPARED and before.get(key) != value:
-                old, new = before.get(key), value
-                if isinstance(old, dict) and isinstance(value, dict):
-                    (key, old, new) = next(
-                        (f"{key} {k}", old.get(k), value.get(k))
-                        for k in sorted(old.keys() | value.keys())
-                        if old.get(k) != value.get(k)
-                    )
+                what, old, new = _difference(key, before.get(key), value)
                 raise InvalidInputError(
-                    f"run folder {str(self.path)!r} holds a run with another {key} ({old!r}, now {new!r}); "
+                    f"run folder {str(self.path)!r} holds a run with another {what} ({old!r}, now {new!r}); "
                     "give the same options to resume it, or another folder"
                 )
 
@@ -167,7 +169,8 @@ class RunFolder:
         try:
             with safe_open(newest, framework="pt") as file:
                 step = int(file.metadata()["step"])
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118: not a dictionary
+                names = list(file.keys())
+                tensors = {name: file.get_tensor(name) for name in names}
             if not all(bool(torch.isfinite(value).all()) for value in tensors.values() if value.is_floating_point()):
                 raise ValueError("NaN or infinity")
         except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:

@@ -78,6 +78,7 @@ def train(
     threads = checked_integer("train", "threads", threads, 1, 1024)
     every = max(1, round(recipe.steps / CHECKPOINTS)) if checkpoint_every is None else checkpoint_every
     every = checked_integer("train", "checkpoint_every", every, 1, recipe.steps)
+    versions = {"torch": torch.__version__, "transformers": transformers.__version__, "numpy": np.__version__}
     asked = {
         "package_version": __version__,
         "task": task.to_dict(),
@@ -85,7 +86,7 @@ def train(
         "seed": seed,
         "threads": threads,
         "checkpoint_every": every,
-        "versions": {"torch": torch.__version__, "transformers": transformers.__version__, "numpy": np.__version__},
+        "versions": versions,
     }
     data = task_dataset(task, seed=seed)
     run = RunFolder(out, asked)
@@ -98,7 +99,7 @@ def train(
             if result is not None:
                 return _finished(run, result, resumed_at=recipe.steps)
             with torch.random.fork_rng(devices=[]):
-                start = _Loop(task, recipe, data.train, data.validation, seed, run, asked["versions"]).run_to_end(
+                start = _Loop(task, recipe, data.train, data.validation, seed, run, versions).run_to_end(
                     every, progress
                 )
             tested = load_network(out / "model", length=task.length)
@@ -167,7 +168,7 @@ class _Loop:
             self._restore(start, state[1])
         rows = self.run.log(until=start)
         spent = float(rows[-1]["cpu_seconds"]) if rows else 0.0
-        if start:
+        if state is not None:
             rows.append({"step": start, "event": "resumed", "cpu_seconds": spent, "versions": self.versions})
         else:
             self._keep(rows, 0, [], spent)
