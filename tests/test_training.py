@@ -12,12 +12,12 @@ import pytest
 from ropegeo.errors import FileFormatError, InvalidInputError, UnsupportedError
 from ropegeo.tasks import NumberTask
 from ropegeo.training.network import load_network, task_of
-from ropegeo.training.recipes import Recipe, recipe
+from ropegeo.training.recipes import TrainingRecipe, recipe
 from ropegeo.training.run_folder import RunFolder
 from ropegeo.training.train import TrainedModel, order_of_training, train
 
 TASK = NumberTask(letters=6, target=2, pre_target=2, hops=(1, 2))
-SMALL = Recipe(
+SMALL = TrainingRecipe(
     size="tiny", name="fast", layers=1, width=8, batch=16, learning_rate=1e-3, warm_up=2, dropout=0.1, steps=6
 )
 
@@ -29,7 +29,7 @@ def run(out: Path, *, stop_at: int = 0, steps: int = 6) -> TrainedModel:
         if step == stop_at:
             raise KeyboardInterrupt
 
-    asked = Recipe(**(SMALL.to_dict() | {"steps": steps}))
+    asked = TrainingRecipe(**(SMALL.to_dict() | {"steps": steps}))
     return train(TASK, asked, seed=3, out=out, checkpoint_every=2, progress=progress)
 
 

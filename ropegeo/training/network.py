@@ -12,7 +12,7 @@ from ropegeo._arrays import IntArray
 from ropegeo.errors import FileFormatError, InvalidInputError
 from ropegeo.tasks import ControlledTask, TaskBatch, read_task
 from ropegeo.training.extra import import_models
-from ropegeo.training.recipes import POSITIONS, Recipe
+from ropegeo.training.recipes import POSITIONS, TrainingRecipe
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 MAX_CONFIG_BYTES = 1_000_000
@@ -22,7 +22,7 @@ TOKENS_AT_ONCE = 16_384
 """Tokens of one forward pass, few enough for attention over 850 tokens to stay in the cache."""
 
 
-def config_of(task: ControlledTask, recipe: Recipe, *, dtype: str) -> dict[str, Any]:
+def config_of(task: ControlledTask, recipe: TrainingRecipe, *, dtype: str) -> dict[str, Any]:
     """The config.json of a model, as transformers reads it."""
     return {
         "model_type": "gptj",

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ropegeo.errors import InvalidInputError
+from ropegeo.tasks.controlled import checked_integer
 from ropegeo.tasks.oracles import shown
 
 MAX_STEPS = 1_000_000
@@ -16,7 +17,7 @@ POSITIONS = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class TrainingRecipe:
     """How a model of one size is trained on one task.
 
     AdamW with betas (0.95, 0.999), weight decay 1e-4 on matrices, gradients clipped to norm 1; the learning rate rises
@@ -69,7 +70,7 @@ SIZES = tuple(_SIZES)
 RECIPES = tuple(dict.fromkeys(name for _, name in _RECIPES))
 
 
-def recipe(task: str, size: str, name: str = "fast", *, steps: int | None = None) -> Recipe:
+def recipe(task: str, size: str, name: str = "fast", *, steps: int | None = None) -> TrainingRecipe:
     """The recipe of a task, a size and a name.
 
     Args:
@@ -96,10 +97,7 @@ def recipe(task: str, size: str, name: str = "fast", *, steps: int | None = None
     own = {"number": number_steps, "letter": letter_steps}.get(task)
     if own is None:
         raise InvalidInputError(f"task {shown(task)} is unknown; use one of number, letter")
-    came: object = own if steps is None else steps
-    if isinstance(came, bool) or not isinstance(came, int) or not 1 <= came <= MAX_STEPS:
-        raise InvalidInputError(f"steps is {shown(came)}; use an integer from 1 to {MAX_STEPS}")
-    return Recipe(
+    return TrainingRecipe(
         size=size,
         name=name,
         layers=layers,
@@ -108,5 +106,5 @@ def recipe(task: str, size: str, name: str = "fast", *, steps: int | None = None
         learning_rate=learning_rate,
         warm_up=warm_up,
         dropout=dropout,
-        steps=came,
+        steps=checked_integer("recipe", "steps", own if steps is None else steps, 1, MAX_STEPS),
     )

@@ -16,7 +16,7 @@ from ropegeo.tasks import ControlledTask, TaskBatch, task_dataset
 from ropegeo.tasks.controlled import checked_integer
 from ropegeo.training.extra import import_models
 from ropegeo.training.network import config_of, correct_by_hops, last_logits, load_network, make_network
-from ropegeo.training.recipes import BETAS, CLIP_NORM, WEIGHT_DECAY, Recipe
+from ropegeo.training.recipes import BETAS, CLIP_NORM, WEIGHT_DECAY, TrainingRecipe
 from ropegeo.training.run_folder import RunFolder, json_bytes
 
 RESULT_SCHEMA = "ropegeo.training_result/1"
@@ -46,7 +46,7 @@ class TrainedModel:
 
 def train(
     task: ControlledTask,
-    recipe: Recipe,
+    recipe: TrainingRecipe,
     *,
     seed: int,
     out: Path,
@@ -136,7 +136,7 @@ class _Loop:
     def __init__(
         self,
         task: ControlledTask,
-        recipe: Recipe,
+        recipe: TrainingRecipe,
         train: TaskBatch,
         validation: TaskBatch,
         seed: int,
